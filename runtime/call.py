@@ -1,12 +1,11 @@
-"""Calls of compiled functions: a `Caller` is built from a signature and an address.
+"""Calls of compiled functions.
 
 The fast path is a C function for CPython that checks its arguments through the buffer protocol. One routine in LLVM IR
 (`native_call.ll`), compiled once per process, serves every function: a table describes the arguments. It accepts only
 certainly valid ones (arrays of NumPy's own class with the exact type, shape and layout; plain numbers). Others are
 passed to a Python function, which reports errors, converts, or runs a long call interruptibly. So the native check may
-be too strict, but never too lax.
-
-It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI since Python 3.11.
+be too strict, but never too lax. It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI
+since Python 3.11.
 """
 
 from __future__ import annotations
@@ -127,14 +126,14 @@ def native_entry(
 ) -> Callable[..., object] | None:
     """Returns a callable that checks arguments natively and falls back to `slow`, or None.
 
-    It keeps `slow`, which must refer to the compiled code, alive. There is no native path in a Python other than
-    CPython, a 32-bit one, for more than `MAX_ARGUMENTS` arguments or symbols, for preconditions on numbers other than
-    symbols and arguments, and for symbols that are elements of strided or unsigned arrays.
+    It keeps `slow`, which must refer to the compiled code, alive. There is no native path in other or 32-bit Pythons,
+    for more than `MAX_ARGUMENTS` arguments or symbols, for preconditions on numbers other than symbols and arguments,
+    and for symbols that are elements of strided or unsigned arrays.
     """
     if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
-    # Calls with many bytes of temporaries, or whose size overflows, take the slow path.
+    # Many bytes of temporaries, or an overflow of their size, take the slow path.
     limits = [CallPrecondition(f"{limit.comparisons[0].left_text} < {_LARGE_BYTES}") for limit in signature.limits]
     facts = (*signature.facts, *limits)
     if any(name not in slots for fact in facts for name in fact.names):
@@ -191,7 +190,7 @@ def _element_table(signature: Signature) -> ctypes.Array[_Element]:
 
 
 def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument) -> object:
-    """Fill in a row; returns the memory that it points to."""
+    """Returns the memory that the row points to."""
     element = spec.element
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
@@ -258,8 +257,8 @@ _THUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 class Caller:
     """Calls one native function with checked arguments. `call` is native if possible; `call_in_python` releases the
-    interpreter lock during every call. Both return None, or the omitted results (one array, or a tuple). `owner` keeps
-    the code alive. With `calls_registered`, `call` and `run` raise exceptions of registered functions."""
+    interpreter lock. Both return None, or the omitted results (one array, or a tuple). `owner` keeps the code alive.
+    With `calls_registered`, `call` and `run` raise exceptions of registered functions."""
 
     def __init__(
         self,
@@ -307,7 +306,7 @@ class Caller:
         return returned(bound.results)
 
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
-        """Run a call; a long one can be interrupted."""
+        """A long call can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
@@ -319,7 +318,7 @@ class Caller:
                 work()
 
     def _check_memory(self, bound: BoundArguments) -> None:
-        """Raises `MemoryError` if there is no memory for temporaries: the compiled code would end the process."""
+        """Raises `MemoryError` without memory for temporaries: the compiled code would end the process."""
         sizes = (size.defined(bound.symbols) for size in self.signature.temporaries)
         needed = max((size for size in sizes if size is not None), default=0)
         if needed < _LARGE_BYTES:
@@ -347,7 +346,7 @@ class Caller:
         return bind_arguments(self.signature, positional, keywords)
 
     def _call_allocating(self, *positional: object, **keywords: object) -> Any:
-        """Take the native path with descriptors of results if the other arguments determine all extents."""
+        """The native path requires that the other arguments determine all extents of results."""
         native, signature = self._native, self.signature
         if native is None or keywords or len(positional) != len(signature.args) - signature.results:
             return self.call_in_python(*positional, **keywords)
@@ -365,8 +364,8 @@ class Caller:
         return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
-        """Retry the native path with arguments converted to plain arrays. If conversion changes nothing, call in
-        Python, which reports errors."""
+        """Convert arguments to plain arrays, and retry the native path; if they are plain, call in Python, which
+        reports errors."""
         native, signature = self._native, self.signature
         made = None if keywords or native is None else self._made(positional)
         if native is not None and made is not None:
@@ -385,8 +384,8 @@ class Caller:
         return returned(results)
 
     def _made(self, values: tuple[object, ...]) -> list[Array] | None:
-        """Returns memory for the results of a call on plain arrays that omits all of them, the common case, else None.
-        The native path then checks all arguments."""
+        """Returns memory for the results of a call that omits all of them and has plain arrays, the common case. The
+        native path then checks all arguments."""
         if self._results is None or len(values) != len(self.signature.args) - len(self._results):
             return None
         try:
@@ -413,7 +412,7 @@ class Caller:
         return made
 
     def _allocated(self, values: list[object]) -> tuple[Any, ...] | None:
-        """Returns memory for the omitted results, or None if the arrays do not determine it. The check follows."""
+        """Returns None if the arrays do not determine the extents. The check follows."""
         missing = len(self.signature.args) - len(values)
         if missing == 0:
             return ()
@@ -426,8 +425,8 @@ class Caller:
 
     def _numbers(self, values: Sequence[object]) -> dict[str, int]:
         """Returns the symbols and integers of a call, and the extents that preconditions define by them. Raises
-        `IndexError` and `TypeError` unless `values` are plain arrays and numbers: a subclass may report other shapes
-        than the native path finds."""
+        `IndexError` and `TypeError` unless `values` are plain: a subclass may report other shapes than the native path
+        finds."""
         found: dict[str, int] = {}
         for name, (argument, dimension) in self._sources.items():
             value = values[argument]
@@ -454,8 +453,8 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
     """Run native code that may take long; `KeyboardInterrupt` is raised at once in the main thread.
 
     Python handles signals only while the main thread runs Python or waits for a lock, so another thread runs `work`,
-    which costs about 0.1 ms. After an interrupt, native code continues in the background, keeps `held` alive, and still
-    writes its arrays. On other threads, which receive no signals, this is a plain call.
+    which costs about 0.1 ms. After an interrupt, it continues, keeps `held` alive, and still writes its arrays. On
+    other threads, which receive no signals, this is a plain call.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -480,9 +479,9 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
-    """Returns the element type and extents of each optional result. An extent is a number, a dimension of an argument,
-    or one of `numbers`, symbols that elements of arguments or preconditions define. None if there are no results, or
-    one has other extents or an element type that NumPy lacks."""
+    """Returns type and extents of optional results. An extent is a number, a dimension of an argument, or one of
+    `numbers`, symbols that elements of arguments or preconditions define. None if there are no results, or one has
+    other extents or a type that NumPy lacks."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []
@@ -504,8 +503,7 @@ def _plain_results(
 
 
 def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
-    """Maps a symbol or integer to the position of a required argument, and its dimension, or None if the argument is
-    the value."""
+    """Maps a symbol or integer to the position of a required argument, and its dimension, or None for its value."""
     sources: dict[str, tuple[int, int | None]] = {}
     certain = list(enumerate(signature.args[: len(signature.args) - signature.results]))
     for position, spec in certain:
@@ -520,7 +518,7 @@ def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
 
 
 def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, CallPrecondition]:
-    """Returns the preconditions that define symbols without a source by those with one, in order."""
+    """Returns preconditions that define symbols without a source by those with one, in order."""
     found: dict[str, CallPrecondition] = {}
     for fact in signature.facts:
         symbol = fact.defines

@@ -8,7 +8,7 @@ A file `<key>.kernel` or `<key>.model` contains:
 
 The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`). Beyond the folder's
 limit, the least recently used entries are evicted. A damaged file, or one with another key, is removed. Several
-processes may share a folder: files are written under a temporary name and renamed. Because entries are executed, only
+processes may share a folder: a file is written under a temporary name and renamed. Because entries are executed, only
 the user and root may be able to change them (`support/trusted_files.py`); otherwise the cache is off, with a warning.
 """
 
@@ -139,7 +139,7 @@ def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> li
 
 
 def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryview]] | None:
-    """Returns fields and blobs, or None for damaged content or another key."""
+    """Returns None for damaged content or another key."""
     start = len(_MAGIC) + 2 * hashlib.sha256().digest_size + 1
     if bytes(data[:start]) != _MAGIC + hashlib.sha256(data[start:]).hexdigest().encode() + b"\n":
         return None
@@ -177,7 +177,7 @@ class CacheEntry:
 
 @dataclass(frozen=True)
 class CompileCache:
-    """Files in `folder`, at most `limit` bytes."""
+    """`limit` is the maximum number of bytes."""
 
     folder: Path
     limit: int = DEFAULT_LIMIT
@@ -196,7 +196,7 @@ class CompileCache:
         return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
-        """Returns whether the kernel was stored. A failure warns once per folder."""
+        """Returns False for a failure, which warns once per folder."""
         return self._store(key + _KERNEL, *kernel.parts())
 
     def store_model(self, key: str, model: ModelEntry) -> bool:
@@ -239,7 +239,7 @@ class CompileCache:
         return True
 
     def problem(self) -> str:
-        """Returns who else can change the folder's files; empty if only the user can."""
+        """Returns who else can change the files; empty if only the user can."""
         try:
             trusted_folder(self.folder)
         except UntrustedError as error:
@@ -249,7 +249,7 @@ class CompileCache:
         return ""
 
     def _trusted(self) -> Path | None:
-        """Returns None if the folder is missing, or, with a warning, if others can change its files."""
+        """Returns None for a missing folder, or, with a warning, if others can change its files."""
         try:
             return trusted_folder(self.folder)
         except UntrustedError as error:
@@ -259,7 +259,7 @@ class CompileCache:
         return None
 
     def entries(self) -> list[CacheEntry]:
-        """Returns the files, least recently used first."""
+        """Least recently used first."""
         found: list[CacheEntry] = []
         folder = self._trusted()
         if folder is None:
@@ -352,8 +352,8 @@ _ROOMS: Final = (
 
 @cache
 def compiler_fingerprint() -> str:
-    """Returns the versions of the libraries that weft compiles with, and a digest of its sources, because in a checkout
-    they change while the version does not (about 10 ms, once)."""
+    """Includes a digest of weft's sources, because in a checkout they change while the version does not (about 10 ms,
+    once)."""
     digest = hashlib.blake2b(digest_size=16)
     root = Path(files.__file__).parents[1]
     for file in sorted(file for room in _ROOMS for kind in ("*.py", "*.ll") for file in (root / room).rglob(kind)):
@@ -372,6 +372,6 @@ def _version(name: str) -> str:
 
 
 def code_depends_on(target: Target, options: BuildOptions) -> bytes:
-    """Returns the inputs of code generation except the program."""
+    """Returns inputs of code generation except the program."""
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
     return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

@@ -1,4 +1,4 @@
-"""NVIDIA devices, through the driver and cuda-bindings; NVRTC compiles the kernels for the device present."""
+"""NVIDIA devices, through cuda-bindings; NVRTC compiles the kernels."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def _call(what: str, answer: tuple[Any, ...]) -> Any:
 
 @cache
 def pick_device(name: str = "") -> CudaDevice:
-    """Returns the device with this number, or this text in its name (case-insensitive), by default the first. Raises
-    `DeviceError`, with a list of the devices, if there is none."""
+    """`name` is a number or part of a name (case-insensitive), by default the first. Raises `DeviceError`, with a list
+    of the devices, if there is none."""
     driver = _driver()
     count: int = _call("counting CUDA devices", driver.cuDeviceGetCount())
     if not count:
@@ -116,7 +116,7 @@ class CudaQueue(Queue):
 
 
 class CudaDevice(Device):
-    """It is in the primary context, which other libraries of this process share."""
+    """The primary context, which other libraries of this process share."""
 
     def __init__(self, number: int) -> None:
         driver = _driver()
@@ -171,7 +171,7 @@ class CudaDevice(Device):
         return kernels
 
     def _architecture(self, program: KernelProgram) -> str:
-        """Returns the target's, with its suffix, if its number is the device's; else the device's."""
+        """The target's, with its suffix, if its number is the device's; else the device's."""
         wanted = program.target.arch
         return wanted if wanted.rstrip("af") == f"sm_{self.capability}" else f"sm_{self.capability}"
 

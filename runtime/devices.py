@@ -1,7 +1,7 @@
 """Devices that run kernels, and pools of their memory.
 
 A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order. OpenCL and CUDA need optional
-extras, imported when a program for that kind is built.
+extras, imported when a program is built.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _PACKING: Final = {
 
 
 class DeviceError(CompileError):
-    """There is no device, no driver or package for it, or it cannot run the program."""
+    """There is no device, driver or package for it, or it cannot run the program."""
 
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """`name` is the kernel's name in the IR, `symbol` in the text. `threads` are those of a block, `shared_bytes` the
-    dynamic shared memory of a launch. Each of `arguments` is "buffer" or NumPy's name of a scalar's type. `alignment`
-    maps positions of buffers to bytes, if tensor cores need more than other accesses. `function` is the host function
-    that launches the kernel."""
+    """`name` is in the IR, `symbol` in the text. `threads` are those of a block, `shared_bytes` the dynamic shared
+    memory of a launch. Each of `arguments` is "buffer" or NumPy's name of a scalar's type. `alignment` maps positions
+    of buffers to bytes, if tensor cores need more than other accesses. `function` is the host function that launches
+    the kernel."""
 
     name: str
     symbol: str
@@ -65,8 +65,7 @@ def _slots(arguments: tuple[str, ...]) -> struct.Struct:
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """The text of kernels in the language of `target`'s kind; for CUDA also `binary` for the target's architecture, if
-    it is compiled."""
+    """For CUDA, `binary` is the compiled text for the target's architecture."""
 
     text: str
     kernels: tuple[KernelSpec, ...]
@@ -81,22 +80,22 @@ Memory: TypeAlias = Any
 
 
 class Queue(ABC):
-    """Work in order. Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
+    """Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
 
     device: Device
 
     @abstractmethod
     def copy_in(self, memory: Memory, array: Array) -> None:
-        """Copy a C-contiguous array to the device."""
+        """The array is C-contiguous."""
 
     @abstractmethod
     def copy_out(self, array: Array, memory: Memory) -> None:
-        """Wait for the work so far, and copy into a C-contiguous array."""
+        """Wait for the work so far. The array is C-contiguous."""
 
     @abstractmethod
     def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
-        """Run a kernel on a checked grid. `places` is the address of an array of pointers to its arguments. Raises
-        `DeviceError` if the driver rejects the launch."""
+        """`places` is the address of an array of pointers to arguments. Raises `DeviceError` if the driver rejects the
+        launch."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -108,7 +107,7 @@ class Queue(ABC):
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
-        """Wait for `end`; returns the device time since `start`. Each mark is used once."""
+        """Wait for `end`; returns the device time. Each mark is used once."""
 
 
 class Device(ABC):
@@ -127,10 +126,10 @@ class Device(ABC):
 
     @abstractmethod
     def check_target(self, target: Target) -> None:
-        """Raises `DeviceError` if this device cannot run programs for a target of its kind."""
+        """Raises `DeviceError` if this device cannot run programs for a target."""
 
     def check_kernels(self, program: KernelProgram) -> None:
-        """Raises `DeviceError` for a kernel that exceeds the device's limits for any grid."""
+        """Raises `DeviceError` for a kernel that exceeds the limits for any grid."""
         for spec in program.kernels:
             threads, axes = math.prod(spec.threads), zip("xyz", spec.threads, self.limits.max_block, strict=True)
             if spec.shared_bytes > self.limits.max_shared_bytes:
@@ -151,7 +150,7 @@ class Device(ABC):
 
     @abstractmethod
     def queue(self, stream: int | None = None) -> Queue:
-        """Returns the device's own queue, or that of another library's stream (a driver handle)."""
+        """`stream` is another library's driver handle."""
 
     @abstractmethod
     def allocate(self, size: int) -> Memory:

@@ -1,8 +1,8 @@
 """One call of a function whose kernels run on a device.
 
-Host functions are compiled by LLVM into this process and call the device as their runtime. An exception cannot pass
-from Python through native code: the first one is kept, later calls into Python do nothing, and the host function, which
-does not depend on device data, runs to its end. Then the exception is raised.
+Host functions are native and call the device as their runtime. An exception cannot pass from Python through native
+code: the first one is kept, later calls into Python do nothing, and it is raised when the host function, which does not
+depend on device data, has ended.
 
 Arrays of other libraries in device memory are represented by a *shadow*: a NumPy array with the same address, shape,
 strides and type, never accessed, so that the same code checks arguments in both kinds of memory.
@@ -83,8 +83,7 @@ _pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array on a device: its shadow (of uint16 if `is_bfloat16`), its library's stream, and the owner of the
-    memory."""
+    """The shadow is of uint16 if `is_bfloat16`; `stream` is its library's, and `owner` has the memory."""
 
     shadow: Array
     is_bfloat16: bool
@@ -93,7 +92,7 @@ class DeviceArray:
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """Returns DLPack's type and number; None for host memory and for other values."""
+    """Returns DLPack's type and number; None for host memory and other values."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return None
     device_type, number = value.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
@@ -108,9 +107,8 @@ def device_name(device: tuple[int, int]) -> str:
 
 
 def device_array(value: Any, device: tuple[int, int]) -> DeviceArray:
-    """Returns an array of `device_of(value)`. Its library makes previous work visible on the returned stream. Raises
-    `TypeError` for an unsupported element type, `ValueError` for an invalid capsule or one of another device, and
-    whatever the library raises."""
+    """The library makes previous work visible on the returned stream. Raises `TypeError` for an unsupported element
+    type, `ValueError` for an invalid capsule or one of another device, and whatever the library raises."""
     stream = current_stream(value)
     capsule: object = value.__dlpack__(stream=stream)
     tensor = _DLTensor.from_address(_pointer_in(capsule, b"dltensor"))
@@ -146,8 +144,8 @@ class _Interface:
 
 
 def identity(value: Any) -> tuple[object, ...] | None:
-    """Returns address, shape, strides, type and device, on which the checks of a call depend. None for arrays of
-    libraries that do not return them quickly, and for other values."""
+    """Returns what the checks of a call depend on: address, shape, strides, type and device. None for other values, and
+    for libraries that do not return these quickly."""
     library = type(value).__module__
     if library == "torch" and hasattr(value, "data_ptr"):
         if not value.is_cuda or value.requires_grad or value.is_neg():
@@ -198,7 +196,7 @@ _FAILED: Final = 64
 
 
 class Run:
-    """Temporaries and launches of host code on one queue. `close` frees all memory."""
+    """Temporaries and launches on one queue. `close` frees all memory."""
 
     def __init__(self, queue: Queue, pool: MemoryPool) -> None:
         self.queue = queue
@@ -218,7 +216,7 @@ class Run:
         self._pool.release(memory, capacity, self.queue)
 
     def handle(self, memory: Memory) -> int:
-        """Returns the handle in native code until `close`: the address, or a number for a driver object."""
+        """The address, or a number for a driver object until `close`."""
         if isinstance(memory, int):
             return memory
         handle = id(memory) << _HANDLE_SHIFT
@@ -258,7 +256,7 @@ def _check_alignment(kernel: DeviceKernel, arguments: Sequence[Any]) -> None:
 
 
 class _Runtime:
-    """The device as called by the host functions of a program, for one call at a time: that of `run`."""
+    """The device as called by host functions, for one call at a time: that of `run`."""
 
     def __init__(self, kernels: Mapping[str, DeviceKernel], pool: MemoryPool) -> None:
         self._kernels = {symbol_name(name).encode(): kernel for name, kernel in kernels.items()}
@@ -315,7 +313,7 @@ class _Runtime:
 
 
 class HostFunctions:
-    """Compiled host functions, which read `constants` under external symbols. The code lives as long as this object."""
+    """Host functions, which read `constants` under external symbols. The code lives as long as this object."""
 
     def __init__(
         self,
@@ -333,7 +331,7 @@ class HostFunctions:
         self._module = jit(text, Target.of_process(0), addresses)
 
     def function(self, signature: Signature) -> HostFunction:
-        """Returns a function for one thread at a time. It raises exceptions of the device."""
+        """The function is for one thread at a time, and raises exceptions of the device."""
         runtime, address = self._runtime, self._module.address(symbol_name(signature.name))
         thunk = _THUNK(thunk_address(signature.parameter_types()))
 
@@ -388,7 +386,7 @@ class DeviceCall:
             raise
 
     def _slots(self, views: Mapping[int, DeviceArray]) -> Slots:
-        """Device memory for arrays, the bits of numbers, then the symbols."""
+        """Device memory for arrays, bits of numbers, then symbols."""
         signature, bound = self._signature, self.bound
         values: list[int] = []
         for position, slot in enumerate(bound.slots):
@@ -425,7 +423,7 @@ class DeviceCall:
         function(self.run, self._values)
 
     def measure(self, function: HostFunction) -> tuple[float, list[tuple[KernelSpec, float]]]:
-        """Run once more; returns the device's seconds, in total and for each launched kernel in order."""
+        """Returns the device's seconds of a run, in total and for each launched kernel in order."""
         queue, self.run.log = self.run.queue, []
         start = queue.mark()
         try:
@@ -443,7 +441,7 @@ class DeviceCall:
             self.run.queue.synchronize()
 
     def _copy_back(self, span: Array, memory: Any, written: Array) -> None:
-        """Copy only the elements of a view, because another output may interleave with it."""
+        """Copy only elements of a view, because another output may interleave with it."""
         if written.size == span.size:
             self.run.queue.copy_out(span, memory)
             return
@@ -452,7 +450,7 @@ class DeviceCall:
         written[...] = np.lib.stride_tricks.as_strided(room, written.shape, written.strides)
 
     def repeat(self, function: HostFunction) -> None:
-        """Repeat a checked call whose arrays are all on the device."""
+        """All arrays of the checked call are on the device."""
         try:
             self.run.queue.device.queue(self.stream)
             function(self.run, self._values)
@@ -464,8 +462,8 @@ class DeviceCall:
 
 
 def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
-    """Returns the key of the cache of checked calls; None if an argument is neither a Python number nor an array with
-    an `identity`."""
+    """Returns the key of checked calls; None if an argument is neither a Python number nor an array with an
+    `identity`."""
     key: list[object] = []
     streams: dict[object, int] = {}
     for value in values:
@@ -487,7 +485,7 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
 def _on_device(
     device: Device, function: str, spec: ArraySpec | ScalarSpec, value: object, views: dict[int, DeviceArray]
 ) -> object:
-    """Record shadows of arrays on the device in `views`; other values are unchanged."""
+    """Record shadows in `views`; values that are not on the device are unchanged."""
     where = f"{function}: argument '{spec.name}'"
     try:
         place = device_of(value)

@@ -51,7 +51,7 @@ _CALLS_KEPT = 256
 
 
 class DeviceProgram:
-    """Loaded on its device on first use, and again after a failure."""
+    """Loaded on first use, and again after a failure."""
 
     def __init__(
         self, program: KernelProgram, host: str, signatures: Sequence[Signature], constants: Mapping[str, Array]
@@ -98,7 +98,7 @@ class DeviceProgram:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Device memory of a library, in bytes."""
+    """Bytes on the device."""
 
     held: int
     """Constants, temporaries and copies of arguments; freed memory is kept for later calls."""
@@ -111,12 +111,11 @@ class DeviceMemory:
 class GpuFunction(Function):
     """A function of a GPU program.
 
-    Its arguments are numbers, NumPy arrays, which are copied to the device and back, and arrays on the device (anything
-    with DLPack: torch, cupy), which are used in place: the work is enqueued on their library's current stream, without
-    waiting for it. Raises `TypeError` and `ValueError` that name the argument, and `DeviceError` if there is no device
-    or it fails.
+    NumPy arrays are copied to the device and back. Arrays on the device (anything with DLPack: torch, cupy) are used in
+    place: the work is enqueued on their library's current stream, without waiting for it. Raises `TypeError` and
+    `ValueError` that name the argument, and `DeviceError` if there is no device or it fails.
 
-    The device measures times of runs, from before the first kernel to after the last one, including temporaries but not
+    Times of runs are the device's, from before the first kernel to after the last one, including temporaries but not
     copies of arguments.
     """
 
@@ -170,8 +169,7 @@ class GpuFunction(Function):
     def kernel_times(
         self, rows: Sequence[KernelRow], arguments: Sequence[object], keywords: Mapping[str, object], runs: int
     ) -> tuple[KernelTimes, BoundArguments]:
-        """Returns medians of `runs` runs, after one warm-up run. One kernel of a report may be several of the
-        device."""
+        """Returns medians of `runs` runs, after one warm-up run. A kernel of a report may be several of the device."""
         function = self._program.functions[self.name]
         symbols = {name: row.symbol for row in rows for name in row.names}
         call = DeviceCall(self._program.device, self._program.pool, self.signature, arguments, keywords)
@@ -200,11 +198,8 @@ class GpuFunction(Function):
 
 
 class GpuLibrary(Library):
-    """Functions that run kernels on a device.
-
-    Kernels are compiled at once if there is a device. Without one only the sources are available, and calls raise
-    `device_error`.
-    """
+    """Functions that run kernels on a device. Without one only the sources are available, and calls raise
+    `device_error`."""
 
     def __init__(
         self,
@@ -236,7 +231,7 @@ class GpuLibrary(Library):
 
     @property
     def memory(self) -> DeviceMemory:
-        """Current device memory of the library. Raises `DeviceError` if there is no device."""
+        """Current memory. Raises `DeviceError` if there is no device."""
         pool = self._program.pool
         return DeviceMemory(pool.bytes_held, self._program.host.constant_bytes(), pool.allocations)
 
@@ -258,8 +253,8 @@ _ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYP
 
 
 def device_for(target: Target) -> Device:
-    """Returns the named device (`-device=...`), else the first of its kind. Raises `DeviceError` that says what is
-    missing and how to install it."""
+    """The named device (`-device=...`), else the first of its kind. Raises `DeviceError` that says what is missing and
+    how to install it."""
     if target.kind == "opencl":
         from weft.runtime.opencl import pick_device  # start-up: 5 ms
     elif target.kind == "cuda":
@@ -276,9 +271,8 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
 
 
 def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, dict[str, Array]]:
-    """Returns the kernels of a low module in the language of `target`'s kind, its host functions as LLVM IR, and their
-    constants. Raises `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels
-    have."""
+    """Returns the kernels in the language of `target`'s kind, the host functions as LLVM IR, and their constants.
+    Raises `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels have."""
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
     constants = take_constants(module, kept=used_globals(kernels))
     host = emit_host_functions(module, Target.of_process(0))

@@ -21,7 +21,7 @@ bits are cheaper, and Winograd convolutions count as the direct ones,
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel, within one call of the calling function."""
+    """A kernel within one call."""
 
     symbol: str
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ class ReportSource(Protocol):
     def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None: ...
 
     def temporary_formula(self, name: str) -> str:
-        """The text is in terms of the symbols; empty if unknown."""
+        """In terms of the symbols; empty if unknown."""
         ...
 
     def registered(self, name: str) -> Sequence[str]:
@@ -111,8 +111,7 @@ class Report(ShownAsText):
         return replace(self, rows=tuple(map(measured, self.rows)), seconds=total)
 
     def share_of_peak(self, row: KernelRow) -> float | None:
-        """Returns the lower bound of a kernel's time, from arithmetic and traffic, over its measured time; None if
-        either is unknown."""
+        """The lower bound of the time, from arithmetic and traffic, over the measured one."""
         if self.peaks is None or not row.seconds or not row.calls or row.flops is None or row.moved_bytes is None:
             return None
         return self.peaks.seconds(row.flops // row.calls, row.moved_bytes // row.calls) * row.calls / row.seconds
@@ -130,7 +129,7 @@ class Report(ShownAsText):
         return f"{self._title()}\n{fitted_columns(lines, (0, 5), WIDTH)}{self._outside()}"
 
     def _timed_text(self, seconds: float) -> str:
-        """Kernels of less than half a percent of the call share a line."""
+        """Kernels of less than half a percent share a line."""
         lines = [["kernel", "calls", "MFLOP", "ms", "part", "GFLOP/s", "GB/s", "peak"]]
         folded = [row for row in self.rows if _percent(row.seconds or 0.0, seconds) == "0%"]
         folded = folded if len(folded) > 1 else []

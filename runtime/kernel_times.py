@@ -1,7 +1,7 @@
 """Times of the kernels that compiled code calls.
 
-The object of the calling function is linked again with functions that call the kernels and log start and end. For a
-trace, parallel loops log the chunk of each thread. The library itself is unchanged.
+The object of the calling function is linked again, with functions that call the kernels and log start and end. For a
+trace, parallel loops log the chunk of each thread.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Event:
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """Seconds and calls of each kernel by symbol, and seconds of the call."""
+    """Seconds and calls of kernels by symbol, and seconds of the call."""
 
     seconds: Mapping[str, float]
     calls: Mapping[str, int]
@@ -137,8 +137,8 @@ def kernel_times(
     runs: int,
     traced: bool = False,
 ) -> KernelTimes:
-    """Measure the kernels of a function of the LLVM IR `text` on the arguments `call`; with `traced`, also the chunks
-    of parallel loops, which adds about 0.1 us to each.
+    """Measure the kernels of a function of `text`, LLVM IR; with `traced`, also the chunks of parallel loops, which
+    adds about 0.1 us to each.
 
     Returns medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock, and
     as the call does.
@@ -158,7 +158,7 @@ def kernel_times(
 def timed_calls(
     name: str, function: Callable[..., object], call: tuple[Sequence[object], Mapping[str, object]], runs: int
 ) -> list[list[Event]]:
-    """Returns an event per call of a function whose kernels cannot be traced, after one warm-up run."""
+    """Returns an event per call, after one warm-up run."""
     positional, keywords = call
     function(*positional, **keywords)
     events: list[list[Event]] = []
@@ -170,7 +170,7 @@ def timed_calls(
 
 
 class _Profiled:
-    """A function linked so that calls of its kernels are logged: `count, (kernel, nanoseconds), ...`."""
+    """A function with logged calls of kernels: `count, (kernel, nanoseconds), ...`."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class _Profiled:
         )
 
     def run(self, call: tuple[Sequence[object], Mapping[str, object]], runs: int) -> KernelTimes | None:
-        """Returns None if the log is too short, then `wanted` is the required capacity."""
+        """Returns None if the log is shorter than `wanted`."""
         seconds_of = native_runs(self._caller, *call)
         seconds_of(1)
         totals = array("d")

@@ -48,7 +48,7 @@ class UnknownFunctionError(CompileError, KeyError):
 class Function:
     """A compiled function.
 
-    Its arguments are NumPy arrays, anything with DLPack or the buffer protocol, and numbers, by position or by name.
+    Arguments are NumPy arrays, anything with DLPack or the buffer protocol, and numbers, by position or by name.
     Results (arrays that are only written, last in the signature) may be omitted and are then returned. Raises
     `TypeError` and `ValueError` that name the argument. Ctrl-C interrupts a long call (at least 2^30 iterations or 512
     MiB of arrays) at once; native code continues in the background and still writes the arrays. A call that writes only
@@ -61,8 +61,7 @@ class Function:
 
     @staticmethod
     def make(caller: Caller) -> Function:
-        """Python looks `__call__` up in the class, so each function gets a class with its native entry, which halves
-        the cost of a call."""
+        """Python looks `__call__` up in the class, so a class for each function halves the cost of a call."""
         if caller.signature.bounds_log:
             return CheckedFunction(caller)
         if not {arg.name for arg in caller.signature.result_specs}.issuperset(caller.signature.returned):
@@ -78,7 +77,7 @@ class Function:
         return self.signature.name
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Measure the function with given arguments, see `TimeEvaluator`."""
+        """See `TimeEvaluator`."""
         return TimeEvaluator(self.name, self.runs, number, repeat, min_repeat_ms)
 
     @contextmanager
@@ -91,7 +90,7 @@ class Function:
 
 
 class DonatingFunction(Function):
-    """A function that overwrites arguments with results. Calls return these together with the allocated results."""
+    """Calls return donated arguments, which are overwritten with results, together with the allocated results."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -112,8 +111,8 @@ class DonatingFunction(Function):
 
 
 class CheckedFunction(Function):
-    """A function that logs divisions by zero, skips accesses out of bounds, and clamps sizes out of bounds: its call
-    then raises `ZeroDivisionError`, `IndexError` or `ValueError`."""
+    """Divisions by zero, and accesses and sizes out of bounds, raise `ZeroDivisionError`, `IndexError` or `ValueError`
+    after the call; it skips such accesses and clamps such sizes."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -149,7 +148,7 @@ the bits of each scalar, and then the symbols."""
 
 
 class CallableFunction(Function):
-    """A function that Python runs, with the usual checks of arguments."""
+    """A function that Python runs."""
 
     def __init__(self, signature: Signature, run: Run) -> None:
         self.signature = signature
@@ -191,9 +190,9 @@ class Library:
     """Functions by name: `lib["f"](a, b)`. Given LLVM IR, they are compiled for this machine.
 
     `sources` maps kinds to texts for `get_source`; "ll" is the LLVM IR to compile. `symbols` are addresses of functions
-    outside libm, libc and weft's runtime that the code calls; exports compile in their `c_sources`. `constants` are
-    arrays that the code reads under external symbols, `kernels` precompiled functions that it calls, without C sources.
-    Raises `CompileError` if the code needs an unknown symbol or lacks a function of `signatures`.
+    outside libm, libc and weft's runtime; exports compile in their `c_sources`. The code reads `constants` under
+    external symbols, and calls `kernels`, precompiled functions without C sources. Raises `CompileError` if the code
+    needs an unknown symbol or lacks a function of `signatures`.
     """
 
     timing: Stopwatch
@@ -278,8 +277,7 @@ class Library:
 
     @property
     def own_ir(self) -> str | None:
-        """The LLVM IR without kernels and constants; None for a library with C sources, or one not built from LLVM
-        IR."""
+        """The LLVM IR without kernels and constants; None for a library with C sources, or one without LLVM IR."""
         return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
@@ -287,12 +285,12 @@ class Library:
 
     @cached_property
     def traces(self) -> tuple[sched.FuncOp, ...]:
-        """The applied default schedules, one for each scheduled function and version."""
+        """The applied default schedules of functions and versions."""
         return self.trace_source()
 
     @property
     def trace(self) -> str:
-        """The default schedules as IR, or "". Each replays on the original module, except those of versions for few
+        """Default schedules as IR, or "". Each replays on the original module, except those of versions for few
         iterations."""
         return "".join(str(trace) + "\n" for trace in self.traces)
 
@@ -307,7 +305,7 @@ class Library:
         return self._functions[name]
 
     def put_function(self, name: str, function: Function) -> None:
-        """Replace a function by one of the same signature."""
+        """The signature must be the same."""
         self._functions[name] = function
 
     def __iter__(self) -> Iterator[str]:
@@ -417,7 +415,7 @@ class Library:
         return self._report_source, name or names[0]
 
     def get_source(self, kind: str = "") -> str:
-        """Returns the program as text; the kinds depend on the target, the first is the default.
+        """Returns the program as text; the first kind is the default.
 
         For LLVM: "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm"; for C: "c", "h" (its header); for
         kernels: "cuda", "opencl" or "metal", "host" (the LLVM IR that launches them), and "ptx" (NVRTC's output for the
@@ -468,7 +466,7 @@ class Library:
         return table_bundle(f"weft library for {self._place()}", ("function", "arguments", "memory"), self._rows())
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """Each function with its arguments, and the memory of its constants and temporaries if it is a model."""
+        """Functions with their arguments, and for models the memory of constants and temporaries."""
         from weft.runtime.kernel_report import report_from  # start-up: 8 ms
 
         rows: list[tuple[str, str, str]] = []
@@ -491,8 +489,8 @@ class Library:
 
 
 class ForeignLibrary(Library):
-    """Functions for a CPU with features that this one lacks: compiled here, exported, and run there. Requesting a
-    function raises `CompileError`."""
+    """Functions for a CPU with features that this one lacks: they can be exported, but requesting one raises
+    `CompileError`."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
         """Left to the export."""
@@ -505,8 +503,7 @@ class ForeignLibrary(Library):
 
 
 class CallableLibrary(Library):
-    """The library of a backend that runs its own output. `sources` is that output, by kind; the first is the
-    default."""
+    """The library of a backend that runs its output: `sources` by kind; the first is the default."""
 
     def __init__(self, functions: Mapping[Signature, Run], sources: Mapping[str, str], target: Target) -> None:
         if not sources:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
-    """Emit a low module, legalised for C, which is compiled on the first call. Raises `CompileError` if C lacks
-    something that it uses."""
+    """The module is legalised for C, and compiled on the first call. Raises `CompileError` if C lacks something that it
+    uses."""
     from weft.backends.c.emit import emit_module  # start-up: 77 ms
     from weft.runtime.c_library import CLibrary  # start-up: 14 ms
 
@@ -52,8 +52,8 @@ def load_low_module(
 ) -> Library:
     """Compile a low module. `kernels`: precompiled functions that it declares, for target kind `llvm`.
 
-    For a CPU with features that this one lacks, the library can be exported but not called. `stopwatch` records the
-    time of each stage. Raises `CompileError` if the backend lacks something that the module uses.
+    For a CPU with features that this one lacks, the library can only be exported. Raises `CompileError` if the backend
+    lacks something that the module uses.
     """
     if target.kind == "c":
         return load_c_module(module, target)

@@ -1,8 +1,8 @@
-"""The runtime that compiled code calls: the threads that run `parallel` loops, and memory for temporaries.
+"""The runtime of compiled code: threads for `parallel` loops, and memory for temporaries.
 
-Generated code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`, where `fn` is `void (i64 begin, i64 end,
-ptr closure)`. Each thread gets one contiguous chunk; sizes differ by at most one. The calling thread runs the first
-chunk, and then each chunk that no worker has claimed yet, so a slow worker delays nothing.
+Code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`; `fn` is `void (i64 begin, i64 end, ptr closure)`.
+Each thread gets a contiguous chunk; sizes differ by at most one. The calling thread runs the first chunk, and then
+unclaimed ones, so a slow worker delays nothing.
 
 The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they spin on
 their own cache line for about 0.1 ms, then sleep on it (a futex). They start with the first parallel loop, stop when
@@ -10,14 +10,14 @@ the interpreter exits, and start anew in a forked child. A loop that finds the p
 Python thread) runs serially. Systems other than Linux use a `ThreadPoolExecutor`.
 
 Some kernels pack threads on few processors: a woken thread may share the processor of its waker, and gets no time until
-the caller has done all of the work. So on Linux the caller sets the affinity of a worker before waking it: all
-processors except the caller's, divided among the workers. It does so again after it has moved to another processor, and
-when the number of workers changes.
+the caller has done all of the work. So on Linux the caller sets the affinity of workers before waking them: all
+processors except its own, divided among them. It does so again after it has moved, and when the number of workers
+changes.
 
 Temporaries come from `ptr weft_alloc(i64 bytes)`, whose result is 64-byte aligned, and are freed by `void
 weft_free(ptr)`. Freed blocks of 4 KiB or more are kept for requests of a similar size (up to 32 blocks, 256 MiB in all
-by default, see `set_cache_limit`), since new memory costs a page fault per 4 KiB touched. If the system has no more
-memory, the process ends with a message, because generated code cannot recover.
+by default, see `set_cache_limit`), since new memory costs a page fault per 4 KiB touched. Without memory, the process
+ends with a message, because generated code cannot recover.
 """
 
 from __future__ import annotations
@@ -76,13 +76,12 @@ _requested: int | None = None
 
 
 def needed_runtime(text: str) -> frozenset[str]:
-    """Returns the runtime functions that LLVM IR declares."""
     declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
     return frozenset(declared) & {PARALLEL_FOR, CALL_REGISTERED, RETURN_RESULT, *MEMORY}
 
 
 def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
-    """Returns the addresses of the declared runtime functions; each part is compiled on first use."""
+    """Each part is compiled on first use."""
     needed = frozenset(name for text in texts for name in needed_runtime(text))
     found = symbol_addresses() if needed.intersection(MEMORY) else {}
     if PARALLEL_FOR in needed:
@@ -96,8 +95,7 @@ def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
 
 @checked
 def set_num_threads(count: int | None) -> None:
-    """Set the threads of parallel loops of all targets; None restores the default. Raises `ValueError` unless 1 <=
-    count <= 256."""
+    """Set the threads of parallel loops; None restores the default. Raises `ValueError` unless 1 <= count <= 256."""
     global _requested
     if count is not None and not 1 <= count <= MAX_THREADS:
         raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, got {count}")
@@ -108,13 +106,13 @@ def set_num_threads(count: int | None) -> None:
 
 
 def get_num_threads(target_threads: int) -> int:
-    """Returns the number given to `set_num_threads`, else WEFT_NUM_THREADS, else the target's. Raises `CompileError` if
-    the environment variable is not a valid number."""
+    """Returns the number of `set_num_threads`, else WEFT_NUM_THREADS, else the target's. Raises `CompileError` if the
+    environment variable is not a valid number."""
     return requested_threads() or target_threads
 
 
 def requested_threads() -> int:
-    """The number from `set_num_threads` or the environment, else 0."""
+    """Returns 0 if neither `set_num_threads` nor the environment gives a number."""
     return _requested or _environment_threads()
 
 
@@ -160,7 +158,7 @@ def pause_ir(architecture: str) -> str:
 
 def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
     """`architecture` is the first part of a triple. `sleeping`: IR of `futex_wait`, `futex_wake`, `own_thread` and
-    `keep_apart`; `hook` is the function that starts workers."""
+    `keep_apart`; `hook` starts workers."""
     size, pause = MAX_THREADS * _WORKER_BYTES, pause_ir(architecture)
     return sleeping + ir_text(_POOL, most=MAX_THREADS, bytes=size, spins=_SPINS, pause=pause, hook=hook)
 
@@ -171,7 +169,7 @@ def linux_ir(architecture: str) -> str:
 
 
 class _FutexPool:
-    """The native pool and the Python threads that lend it their stacks."""
+    """Python threads lend their stacks to the native pool."""
 
     def __init__(self) -> None:
         architecture = platform.machine()
@@ -198,7 +196,7 @@ class _FutexPool:
         ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._module.address(name))(value)
 
     def _start(self, threads: int) -> None:
-        """Called from native code that holds the pool when it has fewer than `threads - 1` workers."""
+        """Called from native code that holds the pool and lacks workers."""
         try:
             while len(self._threads) < threads - 1:
                 index = len(self._threads)
@@ -301,12 +299,12 @@ def symbol_addresses() -> dict[str, int]:
 
 
 def cached_bytes() -> int:
-    """Returns the bytes of freed memory kept for reuse."""
+    """Memory that is kept for reuse."""
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_memory().address("weft_memory_held"))())
 
 
 def release_cache() -> None:
-    """Return memory kept for reuse to the system."""
+    """Return memory that is kept for reuse to the system."""
     ctypes.CFUNCTYPE(None)(_memory().address("weft_memory_trim"))()
 
 

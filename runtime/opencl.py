@@ -60,8 +60,8 @@ def _label(device: Any) -> str:
 
 @cache
 def pick_device(name: str = "") -> OpenClDevice:
-    """Returns the device with `name` in its name, version or platform (case-insensitive); by default a GPU, else a
-    processor. Raises `DeviceError`, with a list of the devices, if there is none."""
+    """`name` is in a device's name, version or platform (case-insensitive); by default a GPU, else a processor. Raises
+    `DeviceError`, with a list of the devices, if there is none."""
     devices = _all_devices()
     if not devices:
         raise DeviceError(f"there is no OpenCL device on this machine: {_INSTALL}")

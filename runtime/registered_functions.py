@@ -1,8 +1,8 @@
 """Calls of registered Python functions from compiled code: `weft_call_registered` looks a name up among the functions
 set by `weft_set_function`; the one set for all names calls Python.
 
-ctypes takes the interpreter lock. An exception cannot pass through native code: the results become zeros, later
-registered functions are not called, and the exception is raised when the compiled function returns.
+An exception cannot pass through native code: the results become zeros, later registered functions are not called, and
+the exception is raised when the compiled function returns.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _view(row: Any) -> tuple[Array, str]:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    """Returns ml_dtypes's dtype if it is loaded, else that of the bits."""
+    """ml_dtypes's if it is loaded, else that of the bits."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -81,7 +81,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _call(_context: int | None, name: bytes, arrays: Any, inputs: int, outputs: int) -> int:
-    """Returns 1 if this function or an earlier one has failed, else 0."""
+    """Returns 1 if a function has failed, else 0."""
     failures = _failures.get(None)
     if failures:
         return 1
@@ -107,7 +107,7 @@ keep_forever(_CALLBACK)
 
 @contextmanager
 def raising_failures() -> Generator[None]:
-    """Raise the first exception of a registered function at the end of the `with` block."""
+    """Raise the first exception of a registered function at the end."""
     failures: list[BaseException] = []
     token = _failures.set(failures)
     try:
@@ -136,7 +136,7 @@ _connected: Final[set[int]] = set()
 
 
 def connect(code: ctypes.CDLL) -> bool:
-    """Let a loaded library call registered Python functions. Returns whether it calls any."""
+    """Let a loaded library call registered Python functions. Returns whether it can."""
     address = address_of(code, SET_FUNCTION)
     if address is None:
         return False

@@ -76,8 +76,7 @@ SecondsOf: TypeAlias = "Callable[[int], float]"
 
 
 class TimeEvaluator:
-    """Measures `repeat` times `number` runs of a function with given arguments, which are checked once, after one
-    warm-up run.
+    """Measures `repeat` times `number` runs on arguments that are checked once, after one warm-up run.
 
     With `min_repeat_ms`, `number` grows until one repeat takes that many milliseconds. Ctrl-C interrupts it at any
     time. Raises `ValueError` for counts that are not positive or exceed `MOST_RUNS`, `MOST_REPEATS`.
@@ -119,7 +118,7 @@ class TimeEvaluator:
 
 
 def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[str, object]) -> SecondsOf:
-    """Timed runs in native loops that Ctrl-C can interrupt."""
+    """Ctrl-C interrupts runs between native loops."""
     bound = caller.bind(*positional, **keywords)
     slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
     loop, took, pace = _repeat_loop(), 0.0, _BETWEEN_SIGNALS
@@ -149,7 +148,7 @@ def _repeat_loop() -> Callable[..., Any]:
 
 
 def evict(arrays: Iterable[Array]) -> None:
-    """Evict arrays from all caches; does nothing except on x86-64."""
+    """Evict arrays from all caches, on x86-64 only."""
     if (routine := _evict()) is not None:
         for array_ in arrays:
             routine(array_.ctypes.data, array_.nbytes)

@@ -1,7 +1,7 @@
 """Traces in the trace-event format of Perfetto (ui.perfetto.dev) and chrome://tracing.
 
-The stages and passes of the build are one process, with a thread for each helper; the calls of the function are another
-one, with its kernels on the calling thread and the chunks of parallel loops on the thread that ran them.
+Stages and passes of the build are one process, with a thread for each helper; calls of the function are another one,
+with kernels on the calling thread and chunks of parallel loops on their threads.
 """
 
 from __future__ import annotations

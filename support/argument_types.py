@@ -1,4 +1,4 @@
-"""Checks of arguments of public functions against the annotations of their parameters."""
+"""Checks of arguments of public functions against their annotations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def checked_methods(class_: C) -> C:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of each call before it runs. NumPy integers and floats become Python's.
+    """Check the arguments of each call. NumPy integers and floats become Python's.
 
     Raises `TypeError` for a wrong number of arguments, an unknown keyword and a value that does not match its
     annotation, and `ValueError` for an integer of more than 64 bits.
@@ -203,7 +203,7 @@ def _is_sequence(origin: Any) -> bool:
 
 
 def _scan(value: object, depth: int = 0) -> None:
-    """Reject long integers in nested lists, and lists that contain themselves."""
+    """Reject integers of more than 64 bits in nested lists, and lists that contain themselves."""
     if isinstance(value, int):
         _integer(value)
     elif isinstance(value, list | tuple | Mapping):

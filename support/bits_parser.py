@@ -1,4 +1,4 @@
-"""xDSL's parser, corrected for floats in dense constants that are written as bits, and for non-ASCII text."""
+"""xDSL's parser, corrected for floats as bits in dense constants, and for non-ASCII text."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ class BitsParser(Parser):
     """Parses `dense<0xff800000> : vector<8xf32>` as minus infinity, as xDSL prints it, and UTF-8 bytes as text, as MLIR
     does.
 
-    xDSL 0.74 reads such bits as an integer, 4.29e+09, also in complex numbers, though not in `0xff800000 : f32`. It
-    prints non-ASCII text as escaped bytes, "\\C3\\A9", and parses these as bytes, which are not valid as names and
-    keys.
+    xDSL 0.74 reads such bits as an integer, 4.29e+09, also in complex numbers. It prints non-ASCII text as escaped
+    bytes, "\\C3\\A9", and parses these as bytes, which are not valid as names and keys.
     """
 
     def parse_optional_str_literal(self) -> str | None:

@@ -37,8 +37,8 @@ _Symbols: TypeAlias = dict[str, tuple[int, str]]
 
 @dataclass(frozen=True)
 class BoundArguments:
-    """Arguments of the native function: `slots` contains for each parameter a pointer, the bits of a scalar, or the
-    value of a symbol. `arrays`, by position, keep the memory alive; `results` are the allocated ones."""
+    """`slots` contains for each parameter a pointer, the bits of a scalar, or the value of a symbol. `arrays`, by
+    position, keep the memory alive; `results` are the allocated ones."""
 
     slots: tuple[int, ...]
     arrays: Mapping[int, Array]
@@ -93,8 +93,7 @@ def returned(results: tuple[Any, ...]) -> Any:
 def bind_arguments(
     signature: Signature, positional: Sequence[object], keywords: Mapping[str, object], *, copied: bool = False
 ) -> BoundArguments:
-    """Check and convert the arguments. With `copied` the function gets copies of the arrays, which may have any layout;
-    the strides of the copies are chosen.
+    """Check and convert arguments. `copied` arrays may have any layout; the strides of the copies are chosen.
 
     Raises `TypeError` for a wrong number, names, kinds or element types of arguments, and `ValueError` for a wrong
     rank, shape, strides, alignment, writability, overlap or value of a scalar.
@@ -203,12 +202,12 @@ def argument_error(
 
 
 def as_array(signature: Signature, position: int, value: object) -> Array:
-    """Returns an array of NumPy's own class over the same memory. Elements of bfloat16 become integers with their bits.
+    """Returns an array of NumPy's own class over the same memory; bfloat16 becomes integers with the bits.
 
     Shape, strides, element type and address are those found by NumPy's constructor, since attributes of subclasses and
-    of other libraries' arrays are not trusted. Memory described by a DLPack capsule or a buffer is trusted. A Python
-    number is accepted for a read-only array of rank 0. Raises `TypeError` for a value without such a view, whatever its
-    methods raise, and `ValueError` for an integer outside of the range of the elements.
+    of other libraries' arrays are not trusted; DLPack capsules and buffers are. A Python number is accepted for a
+    read-only array of rank 0. Raises `TypeError` for a value without such a view, and `ValueError` for an integer out
+    of range.
     """
     spec = signature.args[position]
     if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and is_number(spec):
@@ -256,7 +255,7 @@ def _plain_view(value: object, bfloat: bool) -> Array:
 
 
 def hidden_meaning(value: object) -> str:
-    """Returns the difference between the elements of an array and the contents of its memory, or an empty text."""
+    """Returns a difference between the elements and the contents of the memory, or an empty text."""
     if isinstance(value, np.ma.MaskedArray):
         return f"{_kind_of(value)}, whose mask would be lost (pass its .filled(value) or .data)"
     for query, bit in (("is_conj", "conjugate"), ("is_neg", "negative")):
@@ -270,19 +269,19 @@ def _kind_of(value: object) -> str:
 
 
 def described(value: object) -> str:
-    """Returns the type and the shortened text of a value."""
+    """Returns the type and the shortened text."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     return f"{_kind_of(value)} {reprlib.repr(value)}"
 
 
 def bfloat16_dtype() -> np.dtype[Any]:
-    """Returns the dtype of new bf16 arrays: that of ml_dtypes if it is loaded, else uint16."""
+    """Returns ml_dtypes's if it is loaded, else uint16."""
     return np.dtype(getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16))
 
 
 def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
-    """Raises `TypeError` for a type that requires the package ml_dtypes if it is not installed."""
+    """Raises `TypeError` if the type requires the package ml_dtypes and it is not installed."""
     if spec.element.kind != "stored":
         return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
     found = stored_dtype(spec.dtype)
@@ -292,7 +291,7 @@ def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
 
 
 def stored_dtype(name: str) -> np.dtype[Any] | None:
-    """Returns the dtype of a type of array elements only, or None without the package ml_dtypes."""
+    """Returns None without the package ml_dtypes."""
     try:
         module = import_module("ml_dtypes")
     except ImportError:
@@ -301,7 +300,7 @@ def stored_dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check one array, and record the symbols of its shape with their source."""
+    """Record the symbols of the shape with their source."""
     try:
         wanted = numpy_dtype(spec)
     except TypeError as error:
@@ -336,8 +335,8 @@ def _check_layout(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failur
 
 
 def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check the strides of a view, and record their symbols. The stride of a dimension of extent 1, or of an empty
-    array, is never used, so any value is valid."""
+    """Check the strides of a view, and record their symbols. Those of dimensions of extent 1 and of empty arrays are
+    unused, so any value is valid."""
     size = spec.element.bytes
     dense = row_major(array.shape)
     open_strides: list[tuple[str, int]] = []
@@ -365,8 +364,8 @@ def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failu
 def choose_strides(
     arrays: Sequence[tuple[Sequence[int], Sequence[int | str]]], symbols: Mapping[str, int]
 ) -> dict[str, int]:
-    """Returns values for the stride symbols of arrays (shape and strides each) that are not in `symbols`. The last
-    dimension is the densest, and no two elements overlap."""
+    """Returns strides for symbols of arrays (shape and strides each) that are not in `symbols`. The last dimension is
+    the densest, and no two elements overlap."""
     chosen: dict[str, int] = {}
     # A symbol of several dimensions grows to the largest requirement, as do the strides that depend on it.
     for _ in range(1 + sum(len(strides) for _, strides in arrays)):
@@ -393,7 +392,7 @@ def row_major(shape: Sequence[int]) -> list[int]:
 
 
 def memory_span(array: Array) -> Array:
-    """Returns the memory from the first to the last element, including the gaps of a view, as one dimension. Raises
+    """Returns the memory from the first to the last element, with the gaps of a view, as one dimension. Raises
     `ValueError` for negative strides."""
     if array.flags.c_contiguous:
         return array.reshape(-1)
@@ -418,7 +417,7 @@ def overlaps_itself(array: Array) -> bool:
 
 
 def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Symbols) -> None:
-    """Check the preconditions on the numbers of a call, and compute the extents of omitted results."""
+    """Check the preconditions on numbers, and compute extents of omitted results."""
     values = {**numbers, **{name: value for name, (value, _) in symbols.items()}}
     for fact in signature.facts:
         if fact.defines is not None and fact.defines not in values:
@@ -491,8 +490,8 @@ def _shape_text(shape: Sequence[int | str]) -> str:
 
 
 def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: bool = False) -> None:
-    """Raises `ValueError` if an output shares a byte with another argument, which the code excludes. Two arguments may
-    overlap if both specifications allow it and neither is `copied`."""
+    """Raises `ValueError` if an output shares a byte with another argument. Two may overlap if both specifications
+    allow it and neither is `copied`."""
     for position, array in arrays.items():
         spec = signature.args[position]
         if not isinstance(spec, ArraySpec) or not spec.writes or not array.size:
@@ -520,8 +519,8 @@ def share_memory(one: Array, other: Array) -> bool:
 def allocate(
     signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]
 ) -> tuple[Array | AllocatedResult, ...]:
-    """Returns memory for omitted results, or descriptors of those that the call allocates. Raises `TypeError` if no
-    argument determines their extents."""
+    """Returns memory for omitted results, or descriptors if the call allocates. Raises `TypeError` if no argument
+    determines their extents."""
     for spec in specs:
         unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
         if unknown is not None:
@@ -537,7 +536,7 @@ def allocate(
 
 
 def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, int] | None = None) -> Array:
-    """Returns memory for an argument, with its strides; `symbols` maps known stride symbols to their values."""
+    """`symbols` maps known stride symbols to values."""
     if spec.strides is None:
         return _dense_array(spec, shape)
     known, dense = symbols or {}, row_major(shape)

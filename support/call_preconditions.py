@@ -127,8 +127,8 @@ class CallPrecondition:
             return None
 
     def problem(self, values: Mapping[str, int], given: Mapping[str, str] | None = None) -> str | None:
-        """Returns the expected relation and the actual numbers, or None if it holds. `given` maps numbers to their
-        sources: `{"n": "axis 0 of 'A'"}`."""
+        """Returns the expected relation and the actual numbers, or None. `given` maps numbers to their sources: `{"n":
+        "axis 0 of 'A'"}`."""
         if self.holds(values):
             return None
         empty = [c.text.removesuffix(" <= 0") for c in self.comparisons if _EMPTY.fullmatch(c.text)]
@@ -245,7 +245,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def near_numbers(
     start: Mapping[_Key, int], searched: Sequence[_Key], holds: Callable[[Mapping[_Key, int]], bool]
 ) -> Mapping[_Key, int]:
-    """Returns nearby numbers for which `holds`, with up to three of the `searched` names changed, else `start`."""
+    """Change up to three of the `searched` names a little so that `holds`; returns `start` if that fails."""
     if holds(start) or len(searched) > _MOST_NAMES:
         return start
     if len(searched) > _MOST_SEARCHED:

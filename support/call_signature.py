@@ -1,8 +1,8 @@
-"""Signatures of compiled functions: names, element types, shapes and access of their arguments.
+"""Signatures of compiled functions.
 
-The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to the first
-element of each array, the value of each scalar. Arrays without strides are C-contiguous. For a result that the function
-allocates, the pointer is to a descriptor: an address, then the extents.
+The native function is `void f(arguments in order..., one i64 per symbol)`: a pointer to the first element of each
+array, the value of each scalar. Arrays without strides are C-contiguous. The pointer for a result that the function
+allocates is to a descriptor: an address, then the extents.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ scalars."""
 
 @dataclass(frozen=True)
 class ElementType:
-    """An element type: its size, and the LLVM type of a scalar parameter."""
+    """An element type, and LLVM's type of a scalar parameter."""
 
     name: str
     kind: Kind
@@ -75,9 +75,9 @@ def element_type(dtype: str) -> ElementType:
 class ArraySpec:
     """An array argument. A text in `shape` or `strides` is a symbol, whose value the caller's arrays determine.
 
-    `strides` are in elements; without them the array is C-contiguous. Arrays that are written share no memory with
-    others unless both `may_overlap`. The call allocates and returns an `allocated` one, whose extents depend on data;
-    texts in its `shape` are not symbols of the call.
+    `strides` are in elements; without them the array is C-contiguous. Written arrays share no memory with others unless
+    both `may_overlap`. The call allocates and returns `allocated` ones, whose extents depend on data; texts in their
+    `shape` are not symbols of the call.
     """
 
     name: str
@@ -99,7 +99,7 @@ class ArraySpec:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols whose values the array determines; extents first."""
+        """Extents precede strides."""
         if self.is_allocated:
             return ()
         return tuple(number for number in (*self.shape, *(self.strides or ())) if isinstance(number, str))
@@ -125,7 +125,7 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class ScalarSpec:
-    """An argument passed by value. With a `symbol` it must equal that extent of the arrays."""
+    """An argument that is a number. With a `symbol` it must equal that extent of the arrays."""
 
     name: str
     dtype: str
@@ -145,7 +145,7 @@ class ScalarSpec:
 
 
 def elements_of(args: Sequence[ArraySpec | ScalarSpec], symbols: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Returns the position and row-major index of symbols that are elements of integer arrays, such as `x.0`."""
+    """Returns position and row-major index for symbols that are elements of integer arrays, such as `x.0`."""
     found: dict[str, tuple[int, int]] = {}
     for symbol in symbols:
         name, dot, element = symbol.rpartition(".")
@@ -163,11 +163,10 @@ def _limits(temporaries: tuple[CallPrecondition, ...]) -> tuple[CallPrecondition
 
 @dataclass(frozen=True)
 class Signature:
-    """The arguments of one function.
+    """The last `results` arguments are optional, and returned if omitted.
 
-    The last `results` arguments are optional; if omitted they are allocated and returned. Raises `CompileError` for
-    repeated names, for a symbol that occurs in no shape or is not listed, and for a result that is not a write-only
-    array.
+    Raises `CompileError` for repeated names, a symbol that occurs in no shape or is not listed, and a result that is
+    not a write-only array.
     """
 
     name: str
@@ -209,7 +208,7 @@ class Signature:
 
     @property
     def limits(self) -> tuple[CallPrecondition, ...]:
-        """Conditions that the bytes of temporaries fit 64-bit integers, which the code assumes."""
+        """The bytes of temporaries must fit 64-bit integers."""
         return _limits(self.temporaries)
 
     @property
@@ -261,6 +260,6 @@ class Signature:
         return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 
     def parameter_types(self) -> tuple[str, ...]:
-        """Returns LLVM's types of the native function's parameters, symbols included."""
+        """Returns LLVM's types, symbols included."""
         args = ("ptr" if isinstance(arg, ArraySpec) else arg.element.llvm for arg in self.args)
         return (*args, *("i64" for _ in self.symbols))

@@ -7,7 +7,7 @@ from typing import Final
 
 
 def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) -> str:
-    """Returns columns two spaces apart: those in `left` are left-aligned, the others right-aligned."""
+    """Columns are two spaces apart; those in `left` are left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -25,8 +25,7 @@ _SHORTEST: Final = 12
 
 
 def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width: int) -> str:
-    """Returns `aligned_columns` with at most `width` characters per line. Left-aligned columns are shortened, the last
-    one first."""
+    """Shorten left-aligned columns, the last one first, so that lines have at most `width` characters."""
     rows = [list(line) for line in lines]
     for at in sorted(left, reverse=True):
         widest = max(len(row[at]) for row in rows)
@@ -39,8 +38,7 @@ def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width:
 
 
 def stacked_columns(lines: Sequence[Sequence[str]], names: int, width: int) -> str:
-    """Returns `fitted_columns` with `names` left-aligned columns. Columns beyond `width` follow below, after the first
-    column again."""
+    """The `names` first columns are left-aligned. Columns beyond `width` follow below, after the first column again."""
     left, others, parts = list(range(names)), list(range(names, len(lines[0]))), list[str]()
     while left:
         taken = 0

@@ -1,14 +1,14 @@
 """CPU instructions with LLVM intrinsics, and the CPU features that each requires.
 
-LLVM aborts the process when it selects an instruction that its target lacks, so emitters require `has_intrinsic`, and
-`missing_for` checks LLVM IR from elsewhere.
+LLVM aborts the process if the target lacks an instruction, so emitters require `has_intrinsic`, and `missing_for`
+checks other LLVM IR.
 
-Dot-product instructions of adjacent integers add, per 32-bit lane, the products of a group of narrow integers: x86 has
-`vpdpbusd` and its relatives for four bytes, and `pmaddwd` for two 16-bit integers, without accumulator; AArch64 has
-`sdot`, `udot` and `usdot`. `pmaddubsw` adds two products of unsigned and signed bytes with saturation to 16 bits. If
-unsigned factors have at most 7 bits, it is exact (2 * 127 * 128 < 2 ** 15), and `pmaddwd` by ones adds the pairs. Those
-for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush subnormal numbers to zero. (Intel SDM,
-"VPDPBUSD", "PMADDWD", "PMADDUBSW", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)", "BFDOT (vector)")
+Dot-product instructions add, per 32-bit lane, the products of a group of narrow integers: x86 has `vpdpbusd` and its
+relatives for four bytes, `pmaddwd` for two 16-bit integers, without accumulator; AArch64 has `sdot`, `udot` and
+`usdot`. `pmaddubsw` adds two products of unsigned and signed bytes with saturation to 16 bits. If unsigned factors have
+at most 7 bits, it is exact (2 * 127 * 128 < 2 ** 15), and `pmaddwd` by ones adds the pairs. Those for pairs of bf16
+accumulate in float32: `vdpbf16ps` and `bfdot`, which flush subnormal numbers to zero. (Intel SDM, "VPDPBUSD",
+"PMADDWD", "PMADDUBSW", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)", "BFDOT (vector)")
 
 AMX multiplies tiles of 16 rows of 64 bytes in dedicated registers (Intel SDM, "TDPBF16PS", "TDPBUSD"). Linux grants
 them to a process on request (`arch_prctl`); weft requests them on Linux only.
@@ -146,7 +146,7 @@ _DOT_INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True)
 class IntegerConversion:
-    """A conversion of floats to signed integers; NaN and numbers out of range become the least integer. (Intel SDM,
+    """Converts floats to signed integers; NaN and numbers out of range become the least integer. (Intel SDM,
     "CVTTPS2DQ", "CVTTPD2QQ")"""
 
     name: str
@@ -213,7 +213,6 @@ _CALL: Final = re.compile(r"\bcall\b[^@\n]*$")
 
 
 def has_intrinsic(target: Target, name: str) -> bool:
-    """Returns whether the CPU has the instruction of an intrinsic of `FEATURES`."""
     known = FEATURES[name]
     return _has_architecture(target, name) and any(all(map(target.has_feature, features)) for features in known)
 
@@ -224,14 +223,14 @@ def _has_architecture(target: Target, name: str) -> bool:
 
 
 def called_intrinsics(text: str) -> frozenset[str]:
-    """Returns the target-specific intrinsics that LLVM IR calls, without `llvm.`."""
+    """Names are without `llvm.`."""
     # Models are long and such names rare, so the line before the name is searched only for these.
     found = ((match[1], match.start()) for match in _NAME.finditer(text))
     return frozenset(name for name, at in found if _CALL.search(text, text.rfind("\n", 0, at) + 1, at))
 
 
 def missing_for(target: Target, name: str) -> str:
-    """Returns the reason why `target` lacks an instruction; empty if it has it or the intrinsic is not in the table."""
+    """Returns the reason why `target` lacks an instruction; empty if it has it, or for other intrinsics."""
     if not _has_architecture(target, name):
         return f"is an instruction of {name.split('.', 1)[0]}"
     if name not in FEATURES or has_intrinsic(target, name):
@@ -241,7 +240,7 @@ def missing_for(target: Target, name: str) -> str:
 
 @cache
 def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
-    """Returns a CPU's instructions, best first; empty for targets that LLVM does not compile."""
+    """Best first; empty for targets that LLVM does not compile."""
     if target.kind != "llvm":
         return ()
     return tuple(
@@ -263,26 +262,26 @@ def has_bf16_products(target: Target) -> bool:
 
 
 def tile_product_intrinsic(target: Target, a_signed: bool | None, b_signed: bool | None) -> str:
-    """Returns the intrinsic, without `llvm.`, that adds the product of two tiles of bytes, signed or not, or of bf16
-    (None); empty if the CPU or the operating system has none."""
+    """Returns the intrinsic, without `llvm.`, that adds the product of two tiles of signed or unsigned bytes, or of
+    bf16 (None); empty if the CPU or the operating system has none."""
     name = _TILE_PRODUCTS[a_signed, b_signed]
     is_known = target.kind in ("llvm", "c") and "linux" in target.triple and target.architecture == "x86_64"
     return name if is_known and has_intrinsic(target, name) else ""
 
 
 def has_table_lookup(target: Target) -> bool:
-    """Returns whether a CPU looks lanes up in a table of 256 bytes in registers."""
+    """Returns whether registers can hold a lookup table of 256 bytes."""
     return target.vector_bytes == 64 and has_intrinsic(target, TABLE_LOOKUP)
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:
-    """Returns the AVX-512DQ intrinsic, without `llvm.`, for the extrema of float vectors."""
+    """Returns the AVX-512DQ intrinsic for extrema of floats."""
     return f"x86.avx512.mask.range.{'ps' if element_bits == 32 else 'pd'}.{bits}"
 
 
 def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
-    """Returns the lanes per register of a float vector for `range_intrinsic`, or 0 if the CPU lacks it or the vector
-    does not fill registers: LLVM splits and pads such vectors better itself."""
+    """Returns the lanes per register for `range_intrinsic`, or 0 if the CPU lacks it or the vector does not fill
+    registers: LLVM splits and pads such vectors better."""
     whole = lanes * element_bits
     size = min(whole, 8 * target.vector_bytes)
     fills = size in (128, 256, 512) and whole % size == 0
@@ -291,8 +290,8 @@ def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
 
 @cache
 def conversion_to_integer(target: Target, lanes: int, source_bits: int, bits: int) -> IntegerConversion | None:
-    """Returns the widest instruction for vectors of `lanes` floats, possibly in several parts, or None if the CPU has
-    none. Scalars have 0 lanes."""
+    """Returns the widest instruction for vectors of `lanes` floats, possibly in parts, or None. Scalars have 0
+    lanes."""
     for conversion in _INTEGER_CONVERSIONS:
         widest = conversion.lanes * max(source_bits, bits) // 8
         if (

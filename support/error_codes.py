@@ -1,8 +1,5 @@
 """Classes of errors, each with a code that its messages end with; `weft explain tir.out-of-bounds` describes one.
-
-A message determines its class. Requirements of schedule primitives have separate codes, `vectorize.2`: the primitive
-and the number in its docstring.
-"""
+Requirements of schedule primitives have the codes `vectorize.2`: the primitive and the number in its docstring."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class ErrorClass:
-    """Errors with the same cause. `example` is a Python program that raises one; a test runs it."""
+    """`example` is a Python program that raises one; a test runs it."""
 
     code: str
     pattern: str
@@ -287,6 +284,5 @@ def class_of(message: str) -> ErrorClass | None:
 
 
 def with_code(message: str) -> str:
-    """Append the code, ` [tir.out-of-bounds]`, if a class matches."""
     found = class_of(message)
     return message if found is None else f"{message} [{found.code}]"

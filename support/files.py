@@ -23,8 +23,8 @@ def check_output(path: Path, *inputs: Path) -> None:
 
 
 def write_output(path: Path, data: bytes | str | Iterable[bytes | memoryview], *, executable: bool = False) -> None:
-    """Write a file under a temporary name and rename it, so that a failure leaves the old file, and processes that have
-    the old file open or mapped keep it.
+    """Write a temporary file and rename it, so that a failure leaves the old file, and processes that have it open or
+    mapped keep it.
 
     Links are followed and permissions kept. Other than regular files (`/dev/stdout`, a pipe) are written directly.
     Raises `CompileError` if the system refuses.

@@ -1,4 +1,4 @@
-"""Conversions of floats to integers, defined for every value: the semantics of `arith.fptosi` and `arith.fptoui`.
+"""The semantics of `arith.fptosi` and `arith.fptoui`, defined for every value.
 
 A number is truncated toward zero to a signed integer of 32 or 64 bits (`register_bits`), of which the result is the low
 bits. NaN and numbers out of range become the least integer (Intel SDM, "integer indefinite value"). The page of the low
@@ -40,7 +40,7 @@ def float_to_integer(x: float, bits: int, *, signed: bool, is_double: bool) -> i
 
 
 def floats_to_integers(array: Array, bits: int, *, signed: bool) -> Array:
-    """Convert by the same rule to integers of at least `bits`."""
+    """The result has at least `bits`."""
     import numpy as np
 
     limit = 2.0 ** (register_bits(bits, signed=signed, is_double=array.dtype == np.float64) - 1)

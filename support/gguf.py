@@ -4,8 +4,7 @@ https://github.com/ggml-org/ggml/blob/master/docs/gguf.md: the magic `GGUF`, a v
 metadata, the metadata as keys, types and values, for each tensor its name, extents (the contiguous axis first), type
 and offset, then the bytes of the tensors. Numbers are little-endian.
 
-The blocks are those of `ggml-quants.h`. Files are untrusted: each length, extent and offset is checked against the file
-size before it is used.
+The blocks are those of `ggml-quants.h`. Files are untrusted: each length, extent and offset is checked first.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _PLAIN_BYTES: Final = {"F32": 4, "F16": 2, "BF16": 2}
 
 @dataclass(frozen=True)
 class Blocks:
-    """Weights `(integers - zero_point) * scale` in groups of consecutive weights of a row."""
+    """Weights `(integers - zero_point) * scale` in groups along rows."""
 
     integers: Array
     """The integers (n, k): int8, or uint8 of `bits` bits."""
@@ -61,7 +60,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class _Format:
-    """A block type: weights and bytes per block, and the decoder of a matrix of blocks (n, k / weights, bytes)."""
+    """Weights and bytes per block, and the decoder of blocks (n, k / weights, bytes)."""
 
     weights: int
     size: int
@@ -177,7 +176,7 @@ def _tensor(
 
 
 def blocks_of(tensor: GgufTensor) -> Blocks:
-    """Returns the weights as a matrix of rows along the last axis.
+    """Rows are along the last axis.
 
     Raises `CompileError`, which names the tensor, the row and the group, for scales and offsets that are not finite,
     and for an unsupported type.
@@ -225,8 +224,8 @@ def _q8_0(data: Array) -> Blocks:
 
 
 def _q4_0(data: Array) -> Blocks:
-    """Blocks of 32 weights: a float16 scale and 16 bytes. Byte i contains weight i in its low four bits and weight 16 +
-    i in its high four, biased by 8."""
+    """Blocks of 32 weights: a float16 scale and 16 bytes. Byte i contains weight i in its low four bits, weight 16 + i
+    in its high four, biased by 8."""
     import numpy as np
 
     integers = _in_rows(_low_then_high(data[..., 2:])).astype(np.int8) - np.int8(8)
@@ -241,7 +240,7 @@ def _q4_1(data: Array) -> Blocks:
 
 
 def _q4_k(data: Array) -> Blocks:
-    """Blocks of 256 weights in groups of 32: two float16 factors, 8 scales and 8 offsets of 6 bits in 12 bytes, then 32
+    """Blocks of 256 weights in groups of 32: two float16 factors, 8 scales and 8 offsets of 6 bits in 12 bytes, 32
     bytes per pair of groups, with the first group in the low four bits."""
     import numpy as np
 

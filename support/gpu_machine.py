@@ -1,7 +1,7 @@
-"""Limits of kernels on a GPU: by kind of target and architecture, or of one device.
+"""Limits of kernels on a GPU.
 
-Sources: the CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), the OpenCL 1.2
-specification (minimum of a device) and Apple's Metal feature set tables.
+Sources: CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), OpenCL 1.2 specification
+(minimum of a device) and Apple's Metal feature set tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GPU_KINDS: Final = ("cuda", "opencl", "metal")
 
 @dataclass(frozen=True)
 class GpuMachine:
-    """Resources that a kernel may use. Sizes in bytes."""
+    """Sizes are in bytes."""
 
     max_threads_per_block: int = 1024
     max_block: tuple[int, int, int] = (1024, 1024, 64)

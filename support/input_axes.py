@@ -1,4 +1,4 @@
-"""Parsing of the axes of inputs from text: numbers, names or inclusive ranges, separated by `x`.
+"""Axes of inputs as text: numbers, names or inclusive ranges, separated by `x`.
 
     1x128                    numbers
     b x s, bxs               names, or expressions over them: `b x 2 * s`
@@ -24,8 +24,8 @@ _SYNTAX: Final = "axes are numbers, names or inclusive ranges, as 1x128, bxs or 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: its extent, a number or the text of an expression, and its stated range. Without an extent it keeps that
-    of the program."""
+    """The extent, a number or the text of an expression, and its stated range. Without an extent it is that of the
+    program."""
 
     extent: int | str | None = None
     bounds: tuple[int, int] | None = None
@@ -72,7 +72,7 @@ def parse_axis(text: str, what: str) -> Axis:
 
 
 def axes_of(value: str | Sequence[int | str], what: str) -> tuple[Axis, ...]:
-    """Returns the axes of a text, or of a sequence with one axis each. Raises `CompileError`."""
+    """A sequence has an axis each. Raises `CompileError`."""
     if isinstance(value, str):
         return parse_axes(value, what)
     axes: list[Axis] = []

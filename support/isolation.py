@@ -1,4 +1,4 @@
-"""Function calls in a worker process, for work that may end its process.
+"""Function calls in a worker process.
 
 LLVM aborts the process when a back end cannot select an instruction, for contradictory features, and for mistakes in
 inline assembly; the worker turns this into an error. It starts with the first call and ends with this process. Requests
@@ -32,10 +32,10 @@ P = ParamSpec("P")
 
 
 def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **keywords: P.kwargs) -> bytes:
-    """Returns `function(*arguments)` of the worker, which finds `function` by its name in its module.
+    """Returns `function(*arguments)`; the worker finds `function` by its name in its module.
 
-    Raises the errors of the call, and `CompileError` with the worker's last line if the call ends it; `subject` names
-    what is compiled.
+    Raises its errors, and `CompileError` with the worker's last line if the call ends it; `subject` names what is
+    compiled.
     """
     with _lock:
         worker = _worker()
@@ -54,14 +54,10 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
 
 
 class Worker:
-    """A process that imports weft with the first call.
-
-    `multiprocessing` would run the main module again in the child, which breaks scripts without `if __name__ ==
-    "__main__"`.
-    """
+    """`multiprocessing` would run the main module again, which breaks scripts without `if __name__ == "__main__"`."""
 
     def __init__(self, *, own_session: bool = False) -> None:
-        """With `own_session`, the worker receives no keyboard interrupts, and its children end with it."""
+        """A worker with `own_session` receives no keyboard interrupts, and its children end with it."""
         if not sys.executable:
             raise CompileError("weft runs work in separate processes: sys.executable must be Python")
         self.owner = os.getpid()
@@ -78,8 +74,8 @@ class Worker:
         )
 
     def call(self, *request: object) -> tuple[type[Exception] | None, Any]:
-        """Returns the class and message of the error, or None and the result; `request` is a function, its arguments
-        and its keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends."""
+        """Call a function with arguments and keywords; returns the class and message of the error, or None and the
+        result. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends."""
         self.send(*request)
         return self.receive()
 
@@ -90,13 +86,13 @@ class Worker:
         self._process.stdin.flush()
 
     def receive(self) -> tuple[type[Exception] | None, Any]:
-        """Returns the reply to the oldest call without one."""
+        """Returns the oldest reply."""
         if self._process.stdout is None:
             raise EOFError
         return pickle.load(self._process.stdout)
 
     def last_words(self) -> str:
-        """Returns the last line that the worker wrote, preferably LLVM's."""
+        """Prefers a line of LLVM."""
         status = self._process.wait()
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
@@ -105,11 +101,11 @@ class Worker:
 
     @property
     def status(self) -> int | None:
-        """The exit status, negative for a signal; None while the process runs."""
+        """Negative for a signal; None while the process runs."""
         return self._process.poll()
 
     def kill(self) -> None:
-        """End the process at once; a waiting `call` then raises `EOFError`."""
+        """A waiting `call` then raises `EOFError`."""
         self.was_killed = True
         if self._has_session:
             with suppress(ProcessLookupError, PermissionError):
@@ -130,7 +126,7 @@ _current: Worker | None = None
 
 
 def _worker() -> Worker:
-    """Returns the worker of this process; a forked child starts a new one."""
+    """A forked child starts a new one."""
     global _current
     if _current is None or _current.owner != os.getpid():
         _current = Worker()
@@ -156,7 +152,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def serve() -> None:
-    """Answer requests on standard input until it ends."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # text that libraries print must not mix with replies
     with fewer_collections():

@@ -1,7 +1,7 @@
 """Calls in child processes with limits, because they may crash, hang or exhaust memory: a failed call is a result.
 
-A child runs successive calls of one function, which may cache in its module. A child that ends, or has leaked much
-memory, is replaced. A timer in the child ends it after the time limit, even if its parent is gone.
+A child runs calls of one function, which may cache in its module, until it ends or has leaked much memory. A timer in
+the child ends it after the time limit, even if its parent is gone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Reply:
 
 def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
     """Returns `function(*arguments)` of a child process, which finds `function` by its name in its module, or the
-    failure. Thread-safe: concurrent calls use separate children."""
+    failure. Concurrent calls use separate children."""
     worker = _idle_worker(function) or Worker(own_session=True)
     timer = threading.Timer(limits.seconds + _GRACE, worker.kill)
     timer.daemon = True
@@ -107,7 +107,7 @@ _idle: dict[Callable[..., Any], list[Worker]] = {}
 
 
 def _idle_worker(function: Callable[..., Any]) -> Worker | None:
-    """Exclude children of the process that this one was forked from."""
+    """Exclude children of the process that was forked."""
     with _lock:
         idle = _idle.get(function, [])
         while idle:

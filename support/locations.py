@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """The file name given by the user, and line and column, counted from 1; or the name of a node of a model, at line
-    0."""
+    """A file, line and column, counted from 1; or the name of a node of a model, at line 0."""
 
     file: str
     line: int
@@ -34,7 +33,7 @@ class SourceLocation:
 
 @lru_cache(maxsize=1024)
 def _attribute(file: str, line: int, column: int) -> FileLineColLoc:
-    """Cached, because most operations built by one line of Python have the same location."""
+    """Cached, because most operations of one line of Python have the same location."""
     from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
@@ -82,7 +81,7 @@ def location_of(operation: Operation) -> SourceLocation | None:
 
 
 def record_places(ops: Sequence[type[Operation]]) -> list[type[Operation]]:
-    """Let ops with custom formats record their locations in parsers other than weft's."""
+    """Let custom formats record locations in parsers other than weft's."""
     for op in ops:
         if "parse" in dir(op):
             op.parse = classmethod(_placing(op.parse.__func__))  # pyright: ignore[reportAttributeAccessIssue]
@@ -124,8 +123,7 @@ def node_location(name: str) -> FileLineColLoc:
 
 
 def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> LocationAttr:
-    """Returns a fused location, or `own` for fewer than two. Errors show its first part: the names of the model
-    nodes."""
+    """Errors show the first part: the names of the model nodes. Fewer than two locations give `own`."""
     from xdsl.dialects.builtin import FusedLoc, NoneAttr
 
     if len(locations) < 2:
@@ -147,7 +145,6 @@ def source_line(location: SourceLocation) -> str | None:
 
 
 def _carets(line: str, location: SourceLocation) -> str:
-    """Underline the length of `location`, or one word."""
     rest = line[location.column - 1 :]
     if location.length:
         return "^" * max(1, min(location.length, len(rest)))
@@ -166,7 +163,7 @@ _WIDEST = 160
 
 
 def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
-    """Returns the part of `line` to show, and the place within it."""
+    """Returns the shown part, and the place within it."""
     if len(line) <= _WIDEST:
         return line, location
     start = max(0, location.column - 1 - _WIDEST // 2) if location.column > _WIDEST * 3 // 4 else 0
@@ -176,7 +173,7 @@ def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
 
 
 def render_source_line(location: SourceLocation) -> str:
-    """Returns the source line with carets, or an empty text if the source is not available."""
+    """Empty if the source is not available."""
     line = source_line(location)
     if line is None:
         return ""
@@ -185,8 +182,8 @@ def render_source_line(location: SourceLocation) -> str:
 
 
 def render_operation(operation: Operation) -> str:
-    """Returns the place of `operation` and its source line, or its underlined line of the printed function: programs
-    built or transformed in memory have no source text."""
+    """Returns the place and its source line, or the underlined line of the printed function: programs built or
+    transformed in memory have no source text."""
     location = source_location(operation.location)
     if location is not None and (line := source_line(location)) is not None:
         head = f"  at {location}: "
@@ -200,7 +197,7 @@ def render_operation(operation: Operation) -> str:
 
 
 def _printed_line(operation: Operation) -> str:
-    """Returns the first line of `operation` with the value names of its function."""
+    """Values have the names of its function."""
     from io import StringIO
 
     from xdsl.printer import Printer

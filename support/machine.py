@@ -1,11 +1,11 @@
 """The host, the CPUs and features that LLVM supports, and vector sizes.
 
 The host is the machine of this process, unless the environment variable `WEFT_HOST_CPU` names another CPU: then
-programs are scheduled and compiled for that CPU, and called only if the process's CPU has all required features. Caches
-and cores stay those of the machine.
+programs are compiled for that CPU, and called only if the process's CPU has all required features. Caches and cores
+stay those of the machine.
 
-LLVM ignores an unknown CPU or feature with a warning on standard error, so names are checked here: common ones against
-a table, others against LLVM's list, which it also prints only to standard error, in a short-lived process.
+LLVM ignores an unknown CPU or feature with a warning on standard error, so names are checked here: against a table,
+then against LLVM's list, which a short-lived process also prints to standard error.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ def host_triple() -> str:
 
 @cache
 def host_cpu() -> str:
-    """Returns the CPU of `WEFT_HOST_CPU`, else the process's. Raises `CompileError` if the variable names no CPU of
-    this architecture."""
+    """`WEFT_HOST_CPU`, else the process's. Raises `CompileError` if the variable names no CPU of this architecture."""
     name = os.environ.get("WEFT_HOST_CPU", "").strip()
     try:
         check_cpu(host_triple(), name or "generic")
@@ -79,7 +78,7 @@ def host_cpu() -> str:
 
 @cache
 def process_cpu() -> str:
-    """Returns LLVM's name, or `generic` if LLVM cannot detect the CPU."""
+    """LLVM's name, or `generic`."""
     import llvmlite.binding as llvm
 
     return llvm.get_host_cpu_name() or "generic"
@@ -87,7 +86,7 @@ def process_cpu() -> str:
 
 @cache
 def process_features() -> dict[str, bool]:
-    """Maps the features that LLVM can detect to whether this CPU has them; empty if detection fails. AMX also needs the
+    """Maps the features that LLVM can detect to whether this CPU has them; empty if that fails. AMX also needs the
     permission of the operating system."""
     import llvmlite.binding as llvm
 
@@ -106,7 +105,7 @@ XFEATURE_XTILEDATA: Final = 18
 
 
 def _may_use_tiles() -> bool:
-    """Request the tile registers of AMX for this process. (Linux, Documentation/arch/x86/xstate.rst)"""
+    """Request AMX for this process. (Linux, Documentation/arch/x86/xstate.rst)"""
     if sys.platform != "linux":
         return False
     system_call = ctypes.CDLL(None).syscall
@@ -119,8 +118,8 @@ def is_process_cpu(triple: str, cpu: str) -> bool:
 
 
 def base_features(triple: str, cpu: str) -> str:
-    """Returns the features that the CPU of this process reports (a virtual machine may hide some), in LLVM's spelling;
-    empty for another CPU, whose name implies them."""
+    """Returns the features of the CPU of this process (a virtual machine may hide some), in LLVM's spelling; empty for
+    others, whose names imply them."""
     if is_process_cpu(triple, cpu):
         return ",".join(("+" if present else "-") + name for name, present in process_features().items())
     return ""
@@ -128,7 +127,7 @@ def base_features(triple: str, cpu: str) -> str:
 
 @cache
 def initialize_llvm(every_target: bool) -> None:
-    """Register the host's target (1 ms), or all of them for cross-compilation."""
+    """Registering the host's takes 1 ms."""
     import llvmlite.binding as llvm
 
     if every_target:
@@ -156,7 +155,7 @@ def check_triple(triple: str) -> None:
 
 
 def triple_of_cpu(cpu: str) -> str:
-    """Returns the host's triple, unless the CPU is known to be of another architecture."""
+    """Returns the host's, unless the CPU is known to be of another architecture."""
     host = host_triple().split("-", 1)[0].replace("arm64", "aarch64")
     if cpu in _COMMON_CPUS.get(host, ()):
         return host_triple()
@@ -179,7 +178,7 @@ def check_cpu(triple: str, cpu: str) -> None:
 
 @cache
 def check_features(triple: str, features: str) -> None:
-    """Raises `CompileError` for a part other than `+name` or `-name`, or an unknown name."""
+    """Raises `CompileError` unless each part is `+` or `-` and a known name."""
     names: list[str] = []
     for part in filter(None, features.split(",")):
         if part[0] not in "+-" or len(part) == 1:
@@ -231,7 +230,7 @@ def _listed(lines: Iterable[str]) -> frozenset[str]:
 
 @cache
 def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
-    """Returns caches and cores of the host for the host's triple, typical sizes otherwise."""
+    """For another triple, sizes are typical."""
     vector_bytes, vector_registers = _vector_shape(triple, cpu, features)
     if triple == host_triple():
         l1, l2, ways, l3 = _host_caches()
@@ -265,8 +264,8 @@ def has_feature(triple: str, cpu: str, features: str, name: str) -> bool:
 
 @cache
 def _features_among(triple: str, cpu: str, features: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the subset of `names` that a CPU has. LLVM exposes it only indirectly: a function is inlined if the
-    caller has all features that it requires."""
+    """Returns a subset of `names`. LLVM exposes features only indirectly: a function is inlined if the caller has all
+    features that it requires."""
     import llvmlite.binding as llvm
 
     initialize_llvm(triple != host_triple())
@@ -301,7 +300,7 @@ _GENERATED_TILES: Final = ("amx-tile", "amx-bf16", "amx-int8")
 
 
 def required_features(triple: str, cpu: str, features: str) -> tuple[str, ...]:
-    """Returns the features that a CPU of this architecture needs to run code for `cpu`."""
+    """Returns the features that a CPU of this architecture needs for code of `cpu`."""
     names = tuple(
         n for n in process_features() if n not in _NOT_GENERATED and (not n.startswith("amx") or n in _GENERATED_TILES)
     )
@@ -317,8 +316,8 @@ define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
 
 
 def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
-    """Returns the bytes and the number of vector registers. On x86 they follow from the widest register that LLVM uses
-    for 16 floats."""
+    """Returns bytes and number of vector registers. On x86 they follow from the widest register that LLVM uses for 16
+    floats."""
     architecture = triple.split("-", 1)[0]
     is_x86 = architecture in ("x86_64", "i686")
     text = ""
@@ -348,8 +347,7 @@ _USUAL_WAYS: Final = 8
 
 @cache
 def _host_caches() -> tuple[int, int, int, int]:
-    """Returns the host's data caches: L1, L2, the ways of L2, and L3; typical numbers if the system does not report
-    them."""
+    """Returns L1, L2, the ways of L2, and L3; typical numbers if the system does not report them."""
     sizes: dict[int, int] = {}
     ways: dict[int, int] = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):

@@ -1,4 +1,4 @@
-"""Rounding of doubles to narrower floating-point types, and the bits of floats. Types have NumPy's names."""
+"""Rounding of doubles to narrower types with NumPy's names, and bits of floats."""
 
 from __future__ import annotations
 

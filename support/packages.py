@@ -1,5 +1,4 @@
-"""The entry points `xdsl.universe` of installed packages. Importing them may register kinds of target and other
-extensions."""
+"""The entry points `xdsl.universe` of installed packages, which may register kinds of target and other extensions."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
 
 
 def installed_universe() -> Universe:
-    """Returns the dialects, passes and targets of all installed packages. Raises `CompileError` for an entry point that
-    cannot be loaded."""
+    """Raises `CompileError` for an entry point that cannot be loaded."""
     from xdsl.universe import Universe
 
     try:

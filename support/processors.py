@@ -1,8 +1,8 @@
-"""Families of CPUs: known or measured properties of their cores and memory, one row each.
+"""Families of CPUs: known or measured properties of cores and memory.
 
-Sizes of registers and caches are in `machine.py`, because LLVM and the system report them. Other processors have the
-numbers of `Processor()`, which hold for Intel's since Skylake and are close for others. `weft.driver.peaks` and
-`benchmarks/fit_costs.py` measure the row of a new family.
+LLVM and the system report sizes of registers and caches (`machine.py`). Other processors have the numbers of
+`Processor()`, which hold for Intel's since Skylake and are close for others. `weft.driver.peaks` and
+`benchmarks/fit_costs.py` measure a new family.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class Processor:
 
     @property
     def bf16_dots_pay(self) -> bool:
-        """Whether dot products of bf16 multiply more numbers per cycle than multiply-adds of float32."""
         return 2 * self.bf16_dots_per_fma > 1
 
     @property

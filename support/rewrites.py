@@ -1,7 +1,7 @@
-"""Numbered rewrites: tools run only the first N rewrites of a pass, to find a wrong one.
+"""Numbered rewrites: tools run only the first N of a pass, to find a wrong one.
 
 Drivers of rewrites (of rules, of schedule steps, and xDSL's `PatternRewriteWalker`) check the limit before each. The
-program is valid and equivalent between any two rewrites.
+program is valid and equivalent between two rewrites.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ _COLORS: Final = {
 
 
 def running_shell() -> Any:
-    """Returns the IPython shell that runs this code, or None. IPython defines `get_ipython`."""
+    """Returns None outside of IPython, which defines `get_ipython`."""
     get_ipython: object = getattr(builtins, "get_ipython", None)
     return get_ipython() if callable(get_ipython) else None
 

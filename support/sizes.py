@@ -31,15 +31,14 @@ class WeightedSizes:
 
 @dataclass(frozen=True)
 class OnUse:
-    """The maximum number of versions of a function, and whether calls use the general function while one is built."""
+    """The most versions of a function, and whether calls use the general function while one is built."""
 
     versions: int = 8
     is_in_background: bool = False
 
     @staticmethod
     def parse(text: str) -> OnUse | None:
-        """Parse `auto`, `auto versions=4` or `auto background`; None for text that does not begin with `auto`. Raises
-        `CompileError`."""
+        """Parse `auto`, `auto versions=4` or `auto background`; None for text without `auto`. Raises `CompileError`."""
         first, *words = text.split() or ("",)
         if first != AUTO:
             return None
@@ -56,7 +55,7 @@ class OnUse:
 
 
 def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[WeightedSizes]:
-    """Returns all combinations. Raises `CompileError`; `what` names the option."""
+    """Raises `CompileError`; `what` names the option."""
     choices: dict[str, list[tuple[int, float]]] = {}
     for word in re.sub(r"\s*([=,:])\s*", r"\1", text).split():
         name, equals, values = word.partition("=")

@@ -1,4 +1,4 @@
-"""Statistics of passes, like LLVM's, declared next to the pass that increments them.
+"""Statistics of passes, like LLVM's, declared next to the pass.
 
     HOISTED = Statistic("tir-hoist-checks", "guards-hoisted", "guards that are tested once, before their loop")
     ...

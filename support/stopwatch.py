@@ -10,7 +10,7 @@ from time import perf_counter
 
 @dataclass(frozen=True)
 class Span:
-    """An interval in seconds of `time.perf_counter`, which all processes of a machine share."""
+    """Seconds of `time.perf_counter`, which all processes of a machine share."""
 
     name: str
     start: float
@@ -20,7 +20,7 @@ class Span:
 
 
 class Stopwatch:
-    """Sums wall time by the name of a stage; `print(stopwatch)` shows a table."""
+    """Wall time by stage; `print(stopwatch)` shows a table."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -44,7 +44,7 @@ class Stopwatch:
 
     @contextmanager
     def span(self, name: str) -> Generator[None]:
-        """Record the `with` body as a part of a stage, which measures its time."""
+        """The stage measures the time of its parts."""
         start = perf_counter()
         try:
             yield
@@ -76,7 +76,6 @@ class Stopwatch:
         return sum(self._seconds.values()) * 1e3
 
     def table(self) -> str:
-        """Returns one line per stage with milliseconds and the fraction of the total, then the total."""
         total = sum(self._seconds.values())
         width = max(map(len, [*self._seconds, "total"]))
         lines = [f"{'stage':{width}}  {'ms':>10}  {'part':>5}"]

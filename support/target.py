@@ -54,8 +54,7 @@ OWN_KINDS: Final = ("llvm", "c", *GPU_KINDS)
 @checked_methods
 @dataclass(frozen=True)
 class TargetKind:
-    """A registered kind of target. Raises `CompileError` for a name that is invalid in a target, and for scopes of no
-    size."""
+    """A registered kind. Raises `CompileError` for a name that is invalid in a target, and for scopes of no size."""
 
     name: str
     load: Callable[..., object]
@@ -83,7 +82,7 @@ _REGISTERED: Final[dict[str, TargetKind]] = {}
 
 @checked
 def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetKind:
-    """Raises `CompileError` if the name is built in, or taken without `override`."""
+    """Register a kind. Raises `CompileError` if the name is built in, or taken without `override`."""
     if kind.name in OWN_KINDS:
         raise CompileError(f"target kind '{kind.name}' is weft's own")
     if kind.name in _REGISTERED and not override:
@@ -93,7 +92,7 @@ def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetK
 
 
 def unregister_target_kind(name: str) -> None:
-    """Raises `CompileError` if the kind is not registered."""
+    """Unregister a kind. Raises `CompileError` if it is not registered."""
     if _REGISTERED.pop(name, None) is None:
         raise CompileError(f"no target kind '{name}' is registered{did_you_mean(name, _REGISTERED)}")
 
@@ -104,13 +103,13 @@ def registered_kind(name: str) -> TargetKind | None:
 
 
 def target_kinds() -> tuple[str, ...]:
-    """Returns the names of all kinds, built-in ones first."""
+    """Returns names, built-in ones first."""
     return (*OWN_KINDS, *_REGISTERED)
 
 
 def is_target_kind(name: str) -> bool:
-    """If necessary, import installed packages, which may register the kind. Raises `CompileError` for a package that
-    cannot be loaded."""
+    """Import installed packages, which may register the kind, if necessary. Raises `CompileError` for one that cannot
+    be loaded."""
     if name not in target_kinds():
         from weft.support.packages import installed_universe  # start-up: 2 ms
 
@@ -224,13 +223,12 @@ class Target:
 
     @property
     def required_features(self) -> tuple[str, ...]:
-        """The features that a CPU needs to run code for this target; empty if LLVM cannot detect them, or for another
-        triple."""
+        """The features that the code needs; empty if LLVM cannot detect them, or for another triple."""
         return required_features(self.triple, self.cpu, self.features) if self.triple == host_triple() else ()
 
     @property
     def obstacle(self) -> str:
-        """The reason why code for this target cannot run in this process; empty if it can."""
+        """The reason why code cannot run in this process; empty if it can."""
         if self.is_process:
             return ""
         if self.triple != host_triple():
@@ -242,7 +240,7 @@ class Target:
 
     @staticmethod
     def of_process(opt_level: int) -> Target:
-        """Returns the CPU of this process, whatever `WEFT_HOST_CPU` is, for code of the runtime."""
+        """Returns this CPU, whatever `WEFT_HOST_CPU` is."""
         return Target(triple=host_triple(), cpu=process_cpu(), opt_level=opt_level)
 
     @staticmethod
@@ -251,7 +249,7 @@ class Target:
         return _parsed(text, target_kinds())
 
     def _read_options(self) -> dict[str, int]:
-        """Parse the options after the kind. Returns the limits of kernels."""
+        """Returns the limits of kernels."""
         text = self.kind
         try:
             words = shlex.split(text)
@@ -326,7 +324,7 @@ _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
 
 @lru_cache(maxsize=64)
 def _parsed(text: str, kinds: tuple[str, ...]) -> Target:
-    """Cached, because passes parse the same text repeatedly; the host does not change within a process."""
+    """Cached, because passes parse the same text repeatedly; the host does not change."""
     return Target(text)
 
 

@@ -1,7 +1,7 @@
-"""Tracebacks of user errors end at the user's line, without the frames of weft and xDSL.
+"""Tracebacks of user errors end at the user's line. `WEFT_FULL_TRACEBACK=1` in the environment shows all frames.
 
-`WEFT_FULL_TRACEBACK=1` in the environment shows all frames. Importing weft replaces Python's own `sys.excepthook`, not
-another hook; `driver/notebooks.py` handles IPython's cells. Internal errors keep their frames.
+Importing weft replaces Python's own `sys.excepthook`, not another hook; `driver/notebooks.py` handles IPython's cells.
+Internal errors keep their frames.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ def filter_tracebacks() -> None:
 
 
 def shortened(error: BaseException, traceback: TracebackType | None) -> TracebackType | None:
-    """Returns the part down to the last line of the user; all of it for errors not about user input or not raised in
-    weft."""
+    """Returns the part down to the last line of the user; all of it for other errors."""
     entries: list[TracebackType] = []
     while traceback is not None:
         entries.append(traceback)
@@ -43,7 +42,7 @@ def shortened(error: BaseException, traceback: TracebackType | None) -> Tracebac
 
 
 def _is_user_error(error: BaseException, last: TracebackType) -> bool:
-    """Returns True for errors of weft, and for built-in errors of a `raise` statement of weft."""
+    """Errors of weft, and built-in errors of a `raise` statement of weft."""
     if not _is_weft(last):
         return False
     errors = sys.modules.get("weft.support.errors")
@@ -64,7 +63,7 @@ def _is_weft(entry: TracebackType) -> bool:
 
 
 def _is_user_code(entry: TracebackType, standard: str, installed: str) -> bool:
-    """Exclude frames of weft, xDSL and Python's standard library, below which packages are `installed`."""
+    """Exclude weft, xDSL and the standard library, below which packages are `installed`."""
     file = entry.tb_frame.f_code.co_filename
     is_standard = file.startswith("<frozen") or (file.startswith(standard) and not file.startswith(installed))
     return not _is_weft(entry) and not is_standard

@@ -31,7 +31,7 @@ class Tree:
 
     @property
     def text(self) -> str:
-        """Label and note without characters that control a terminal."""
+        """Characters that control a terminal are removed."""
         return one_line(f"{self.label}  {self.note}" if self.note else self.label)
 
     def _repr_html_(self) -> str:
@@ -39,7 +39,7 @@ class Tree:
 
 
 def branches(tree: Tree) -> Iterator[tuple[str, Tree]]:
-    """Yield each node with the lines that connect it to its parent: `│  └─ `."""
+    """Each line starts with the connection to the parent: `│  └─ `."""
     pending: list[tuple[str, str, Tree]] = [("", "", tree)]
     while pending:
         branch, indent, node = pending.pop()
@@ -53,7 +53,7 @@ def branches(tree: Tree) -> Iterator[tuple[str, Tree]]:
 
 
 def html_of(trees: Sequence[Tree]) -> str:
-    """Returns nested lists, which screen readers announce with their depth; inner nodes can be folded."""
+    """Nested lists, which screen readers announce with their depth; inner nodes can be folded."""
     body = "".join(f"<li>{_item(tree)}</li>" for tree in trees)
     return f'<ul style="font-family:ui-monospace,Menlo,Consolas,monospace;line-height:1.45">{body}</ul>'
 

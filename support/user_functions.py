@@ -8,11 +8,10 @@
     def _(call):
         return "log" if call.dtype == "float32" else None
 
-A program calls an intrinsic as a function that its module declares: `func.call @mylog(%x) : (f32) -> f32` with
-`func.func private @mylog(f32) -> f32`. Rules for the functions of `math` (`exp`, `sqrt`, ...) replace the built-in
-lowering. Rules are tried from the highest level down; at the same level, rules for the target precede those for all
-targets ("default"). A rule returns the name of a function of the target's language with the same arguments, or None to
-defer to the next rule.
+A program declares an intrinsic as a function: `func.call @mylog(%x) : (f32) -> f32` with `func.func private @mylog(f32)
+-> f32`. Rules for functions of `math` (`exp`, `sqrt`, ...) replace the built-in lowering. The highest level precedes;
+at the same level, rules for the target precede those for all targets ("default"). A rule returns the name of a function
+of the target's language with the same arguments, or None to defer to the next rule.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True)
 class IntrinsicCall:
-    """A call to lower; element types have NumPy's names, or are `bfloat16` and `index`."""
+    """Element types have NumPy's names, or are `bfloat16` and `index`."""
 
     name: str
     dtype: str
@@ -107,13 +106,12 @@ def intrinsics() -> Mapping[str, DeclaredIntrinsic]:
 
 
 def names_with_rules(target: str | None = None) -> frozenset[str]:
-    """Returns the names with rules, of all targets or of those that apply to `target`."""
+    """Without a target, returns the names with rules of any target."""
     kinds = (target, DEFAULT)
     return frozenset(name for name, rules in _rules.items() if target is None or any(r.target in kinds for r in rules))
 
 
 def lowered_name(call: IntrinsicCall, target: str) -> str | None:
-    """Returns the target's function, or None if no rule applies."""
     for rule in _rules.get(call.name, ()):
         if rule.target in (target, DEFAULT):
             found = rule.rule(call)
@@ -157,7 +155,7 @@ def register_func(name: str, *, arrays: str = "numpy", override: bool = False) -
 
 
 def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", override: bool = False) -> None:
-    """Raises as `register_func` does, and `TypeError` unless `function` is callable."""
+    """Register a function. Raises as `register_func` does, and `TypeError` unless it is callable."""
     if not callable(function):
         raise TypeError(f"registering '{name}': expected a function, got {type(function).__name__}")
     if name in _functions and not override:
@@ -173,7 +171,7 @@ def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", 
 
 @checked
 def get_func(name: str) -> Callable[..., Any]:
-    """Raises `CompileError`, with similar names, if there is none."""
+    """Returns a registered function. Raises `CompileError`, with similar names, if there is none."""
     return registered_function(name).call
 
 
@@ -188,6 +186,6 @@ def registered_names() -> tuple[str, ...]:
 
 
 def unregister_func(name: str) -> None:
-    """Raises `CompileError` if there is none."""
+    """Unregister a function. Raises `CompileError` if there is none."""
     registered_function(name)
     del _functions[name]

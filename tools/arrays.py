@@ -1,4 +1,4 @@
-"""Arrays of a run: from .npy files, random, or uninitialised; and the comparison of results."""
+"""Arrays of a run, and the comparison of results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def assignments(words: Sequence[str], option: str, names: Sequence[str], what: s
 
 
 def given_inputs(words: Sequence[str], signature: Signature) -> dict[str, str]:
-    """`NAME=` is optional for a file if the function has one input. Raises `CompileError`."""
+    """`NAME=` is optional for a file of the only input. Raises `CompileError`."""
     lone = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if len(lone) == 1:
         words = [f"{lone[0]}={word}" if word.endswith(".npy") and "=" not in word else word for word in words]
@@ -64,8 +64,8 @@ def write_npy(path: str, array: Array) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """Files or numbers by name, the random seed, and whether random numbers must be positive (for programs that divide
-    or take logarithms)."""
+    """Files or numbers by name, the random seed, and whether random numbers are positive (for programs that divide or
+    take logarithms)."""
 
     inputs: Mapping[str, str]
     seed: int
@@ -73,11 +73,11 @@ class Request:
 
 
 def make_arguments(signature: Signature, request: Request, chosen: dict[str, int] | None = None) -> dict[str, Value]:
-    """Returns the arguments of a call: those of the request, otherwise random numbers.
+    """Returns the arguments of a call: those of the request, else random numbers.
 
-    Unstated sizes are 1, or a number close to 1 that satisfies the preconditions, and are added to `chosen`. Write-only
-    outputs are filled with NaN (or the largest integer), which reveals unwritten elements. Raises `CompileError` if a
-    given value does not fit, or if an extent cannot be determined.
+    Unstated sizes are 1, or close to 1 to satisfy the preconditions, and are added to `chosen`. Write-only outputs are
+    filled with NaN (or the largest integer), which reveals unwritten elements. Raises `CompileError` for a value that
+    does not fit, and an extent that cannot be determined.
     """
     given: dict[str, Value] = {}
     for spec in signature.args:
@@ -159,7 +159,7 @@ def _takes(spec: ArraySpec, shape: Sequence[int]) -> bool:
 
 
 def array_of_result(value: Any, spec: ArraySpec) -> Array:
-    """Convert a result of the interpreter to an array of a compiled function; numbers become arrays of rank 0."""
+    """Numbers become arrays of rank 0."""
     if isinstance(value, np.ndarray):
         return value
     type_ = TYPES[spec.dtype]
@@ -167,7 +167,7 @@ def array_of_result(value: Any, spec: ArraySpec) -> Array:
 
 
 def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
-    """Returns 1, or numbers close to 1 that satisfy the preconditions, for the symbols that `extents` lacks."""
+    """Returns values near 1 that satisfy the preconditions for the symbols that `extents` lacks."""
     defined = {fact.defines for fact in signature.facts}
     shapes = (spec.shape for spec in signature.arrays if not spec.is_allocated)
     symbols = (*(e for shape in shapes for e in shape if isinstance(e, str)), *signature.elements)
@@ -289,8 +289,8 @@ class ArrayDifference:
 
 
 def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: float = 0.0) -> ArrayDifference:
-    """Compare arrays of element type `dtype` ("bfloat16" is passed as its bits in uint16). `epsilon` is that of the
-    format of rounded factors. Raises `CompileError` for different shapes or element types."""
+    """`dtype` is the element type ("bfloat16" is passed as its bits in uint16), `epsilon` that of the format of rounded
+    factors. Raises `CompileError` for different shapes or element types."""
     if got.shape != expected.shape:
         raise CompileError(f"the shape is {_shape_text(got)}, expected {_shape_text(expected)}")
     if _family(got) != _family(expected):
@@ -321,7 +321,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: floa
 
 
 def _family(array: NDArray[Any]) -> tuple[str, int]:
-    """Returns kind and size. Integers and bfloat16, which may be stored as integers, are one kind."""
+    """Integers and bfloat16, which may be stored as integers, are one kind."""
     return array.dtype.kind if array.dtype.kind in "bfcOUS" else "bits", array.dtype.itemsize
 
 

@@ -30,7 +30,7 @@ _LINES = 60
 
 @dataclass(frozen=True)
 class Culprit:
-    """The enclosing passes, outermost first, and the IR before and after the change."""
+    """The passes, outermost first, and the IR before and after the change."""
 
     passes: tuple[str, ...]
     mismatch: Mismatch
@@ -56,7 +56,7 @@ class Culprit:
 
 
 def find_culprit(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | None:
-    """Run a pass. Returns its first part that changes a result, or None. Raises the errors of the pass."""
+    """Returns the first part of a pass that changes a result, or None. Raises the errors of the pass."""
     if not isinstance(step, PassSequence):
         return _of_rewrites(step, ctx, module)
     found: list[Culprit] = []
@@ -112,7 +112,7 @@ def _of_rewrites(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | 
 
 
 def _first_number(total: int, holds: Callable[[int], bool]) -> int | None:
-    """Returns the least number in 1 .. total for which the monotonic predicate `holds` is true, or None."""
+    """Returns the least number for which the monotonic predicate `holds` is true, or None."""
     if not total or holds(0) or not holds(total):
         return None
     low, high = 0, total

@@ -79,7 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of lowering, for all commands that compile a program."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
@@ -143,7 +142,7 @@ def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
 
 
 def precision_of(arguments: argparse.Namespace) -> str:
-    """Returns an empty text for the model's precision. Raises `CompileError` for an unknown one."""
+    """Empty for the model's precision. Raises `CompileError` for an unknown one."""
     found = parse_precision(arguments.precision, "--precision")
     return "" if found is None else found.value
 

@@ -47,7 +47,7 @@ def diagnostics_of(error: Exception | Warning) -> list[Diagnostic]:
 
 @dataclass
 class Expectation:
-    """From `least` to `most` diagnostics of a kind are expected on line `line` (0: unknown location)."""
+    """From `least` to `most` diagnostics are expected on line `line` (0: unknown location)."""
 
     kind: str
     text: str
@@ -59,7 +59,7 @@ class Expectation:
     found: int = field(default=0, init=False)
 
     def take(self, diagnostic: Diagnostic, line: int) -> bool:
-        """Count a diagnostic that is expected here. Returns whether it is."""
+        """Count a diagnostic if it is expected here."""
         if self.found >= self.most or (self.kind, self.line) != (diagnostic.kind, line):
             return False
         if self.pattern.search(diagnostic.message) is None:
@@ -69,8 +69,7 @@ class Expectation:
 
 
 def expectations_in(text: str, file: str, line_offset: int = 0) -> list[Expectation]:
-    """Returns the expectations in a text that begins after line `line_offset` of `file`. Raises `CompileError` for an
-    unknown form."""
+    """The text begins after line `line_offset` of `file`. Raises `CompileError` for an unknown form."""
     found: list[Expectation] = []
     below: list[Expectation] = []
     plain = line_offset
@@ -141,7 +140,6 @@ def _line_of(place: str | None, own: int, kind: str, at: SourceLocation) -> int:
 
 
 def unmet(expectations: list[Expectation], diagnostics: Iterable[Diagnostic], file: str) -> list[CompileError]:
-    """Returns the differences between the expectations for `file` and its diagnostics."""
     wrong: list[CompileError] = []
     for diagnostic in diagnostics:
         place = diagnostic.location

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def explanations() -> dict[str, Explanation]:
-    """Returns classes of errors, then the requirements of primitives."""
+    """Classes of errors precede the requirements of primitives."""
     found = [_of_class(kind) for kind in CLASSES]
     for name in (*PRIMITIVES, *REGISTERED):
         found += _of_primitive(name)
@@ -94,7 +94,6 @@ def _of_class(kind: ErrorClass) -> Explanation:
 
 
 def _of_primitive(name: str) -> list[Explanation]:
-    """Returns the requirements in the docstring, each with the example of the primitive."""
     kind = primitive_class(name)
     doc = inspect.getdoc(kind) or ""
     fence = _FENCE.search(doc)

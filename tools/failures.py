@@ -23,7 +23,7 @@ INTERRUPTED = 130
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Raises `CompileError` for wrong flags instead of printing the usage. Flags cannot be abbreviated."""
+    """Raises `CompileError` for wrong flags. Flags cannot be abbreviated."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(allow_abbrev=False, **options)  # pyright: ignore[reportArgumentType]
@@ -51,7 +51,7 @@ def _integer(text: str) -> int:
 
 @contextmanager
 def shown_warnings(show: Callable[[Warning], None]) -> Generator[None]:
-    """Pass each remark, and each Python warning that would be shown, to `show`."""
+    """Pass remarks, and Python warnings that would be shown, to `show`."""
 
     def receive(message: Warning | str, *_: object) -> None:
         show(message if isinstance(message, Warning) else UserWarning(message))
@@ -77,7 +77,7 @@ def versions() -> str:
 
 def run_tool(body: Callable[[], int], *, debug: bool) -> int:
     """Returns the exit status of `body`, or 1 after printing a failure. An error that the user did not cause is
-    reported as a bug in weft; `debug` shows its traceback."""
+    reported as a bug; `debug` shows its traceback."""
     if isinstance(sys.stdout, TextIOWrapper):  # file names may contain characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -85,7 +85,7 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
             status = body()
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader ended (`weft-opt ... | head`). Python's flush at exit must not fail either.
+        # The reader ended (`weft-opt ... | head`). Python's flush at exit must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except KeyboardInterrupt:

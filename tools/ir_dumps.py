@@ -1,4 +1,4 @@
-"""`--print-ir-before`, `--print-ir-after` and related flags: the IR around passes on standard error."""
+"""`--print-ir-before` and related flags: the IR around passes on standard error."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
 
 class IRDumps:
     def __init__(self, args: argparse.Namespace, known: Collection[str], text: Callable[[Operation], str]) -> None:
-        """`known` are the names of passes, `text` prints an operation. Raises `CompileError` for an unknown pass."""
+        """`known` are the names of passes. Raises `CompileError` for an unknown pass."""
         self._text = text
         self._only_failures: bool = args.print_ir_after_failure
         self._only_changes: bool = args.print_ir_after_change is not None
@@ -75,8 +75,7 @@ class IRDumps:
             self._print(f"After {step.run.name}", step, module, before if self._as_difference else None)
 
     def failed(self, step: PipelineStep, module: ModuleOp, error: Exception) -> None:
-        """Called after a pass that raised an error or left IR that does not verify, and then after the enclosing
-        ones."""
+        """Called for the innermost failed pass, then for the enclosing ones."""
         if isinstance(step.run, NestedPasses):
             return
         if self._only_changes:
@@ -86,7 +85,6 @@ class IRDumps:
             self._print(f"After {step.run.name} Failed", step, module)
 
     def _print(self, when: str, step: PipelineStep, module: ModuleOp, before: str | None = None) -> None:
-        """Print the IR, or its difference from `before`."""
         part = _part(step, module)
         text = self._text(part)
         if before is not None:

@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
-    """Raises `CompileError` for options that exclude each other, and for numbers out of range."""
+    """Raises `CompileError` for exclusive options and numbers out of range."""
     static = {
         "--calibrate": arguments.calibrate is not None,
         "--max-error": arguments.max_error is not None,
@@ -197,7 +197,7 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
 
 
 def _inputs(function: Function, arguments: argparse.Namespace) -> Iterator[dict[str, Value]]:
-    """Yields the calibration data unless `--input` is given, otherwise files or random numbers."""
+    """Yields the calibration data unless `--input` is given, else files or random numbers."""
     signature = function.signature
     names = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if arguments.calibrate is not None and not arguments.input:

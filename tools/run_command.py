@@ -235,8 +235,7 @@ def _run(arguments: argparse.Namespace) -> tuple[int, dict[str, object]]:
 
 
 def _profile(library: Library, compiled: Function, before: Mapping[str, Value], loops: ModuleOp) -> Report:
-    """Returns the kernels of a model, or, for other programs, the function itself, whose unscheduled loops are
-    `loops`."""
+    """Returns the kernels of a model, else the function itself, whose unscheduled loops are `loops`."""
     name = compiled.signature.name
     if library.has_report:
         return library.profile(name, *before.values())
@@ -270,7 +269,7 @@ def _target(text: str, threads: int | None) -> Target:
 
 
 def _device_of(library: Library) -> str:
-    """Returns an empty text for libraries without kernels. Raises `DeviceError` if there is none."""
+    """Empty for libraries without kernels. Raises `DeviceError` if there is none."""
     if not library.target.has_kernels:
         return ""
     from weft.runtime.gpu_library import GpuLibrary  # start-up: 121 ms
@@ -290,7 +289,6 @@ _NAMES_WIDTH = 36
 
 
 def _names(symbols: Sequence[str]) -> str:
-    """Returns the number of names if they are many or long."""
     names = ", ".join(f"@{symbol}" for symbol in symbols)
     return names if len(names) <= _NAMES_WIDTH or len(symbols) == 1 else f"{len(symbols)} schedules"
 
@@ -313,8 +311,7 @@ class ExpectedOutputs:
 
 
 def _check(signature: Signature, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0) -> int:
-    """Compare outputs with the reference. Returns the exit status. `epsilon` is that of the format of rounded
-    factors."""
+    """Returns the exit status. `epsilon` is that of the format of rounded factors."""
     status = 0
     for spec in signature.arrays:
         if not spec.writes:
@@ -332,7 +329,7 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: Expecte
 def _difference(
     spec: ArraySpec, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0
 ) -> ArrayDifference | str:
-    """Returns the difference, or the reason why the output cannot be compared."""
+    """Returns the reason if the output cannot be compared."""
     if spec.name not in reference.outputs:
         return "there is no such result"
     try:
@@ -349,8 +346,7 @@ def _print_difference(
 
 
 def _liberties(loops: ModuleOp, original: ModuleOp, library: Library) -> FastMath:
-    """Returns the liberties of compiled code: contraction, and reassociation of reductions if it is scheduled. `loops`
-    is the program before scheduling."""
+    """Returns contraction, and reassociation of scheduled reductions. `loops` precede scheduling."""
     allowed = allowed_liberties(loops)
     taken = allowed.always | {FastMathFlag.ALLOW_CONTRACT}
     scheduled = library.traces or schedules_of(original) or library.target.reassociate or library.target.has_kernels
@@ -373,8 +369,8 @@ class _EdgeComparison:
     seed: int
 
     def check(self, fast_math: FastMath, seconds: float) -> int:
-        """Compare on all kinds of edge values on which the liberties have no effect. `seconds` is the time of one run
-        of the interpreter. Returns the exit status."""
+        """Use the edge values on which the liberties have no effect. `seconds` is the time of one run of the
+        interpreter. Returns the exit status."""
         recipe = self._recipe()
         kinds = [kind for kind in KINDS if kind.is_compared(fast_math)]
         planned = [planting for kind in kinds for planting in plantings(recipe.parameters, recipe.indices, kind)]
@@ -478,7 +474,7 @@ def unscheduled_outputs(
     target: Target,
     precision: str = "",
 ) -> ExpectedOutputs:
-    """Compile the program as written, in a precision: neither scheduled nor optimised."""
+    """Run the program as written, in a precision: neither scheduled nor optimised."""
     values = copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
     call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
@@ -488,7 +484,7 @@ def unscheduled_outputs(
 def interpreted(
     interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
 ) -> ExpectedOutputs:
-    """Interpret the program as written. Raises `CompileError`."""
+    """Raises `CompileError`."""
     values = copied(before)
     results = len(function.function_type.outputs)
     # The results are the last arguments of the compiled function.
@@ -530,7 +526,7 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
 
 
 def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
-    """Returns the arithmetic as unscheduled loops, or None if it depends on data."""
+    """Returns None if the arithmetic depends on data."""
     given = {
         known: value.shape if isinstance(value, np.ndarray) else value
         for known, value in values.items()
@@ -558,7 +554,7 @@ def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Wo
 def timed(
     compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None
 ) -> tuple[BenchmarkResult, float | None]:
-    """Returns the times of calls, each of at least 20 ms, and the GFLOP/s of the median."""
+    """Each call takes at least 20 ms. Returns also the GFLOP/s of the median."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
     return result, work.flops / result.median / 1e9 if work is not None and work.flops else None
@@ -569,7 +565,6 @@ def _quantiles(result: BenchmarkResult) -> dict[str, float]:
 
 
 def time_lines(result: BenchmarkResult, gflops: float | None, repeat: int) -> tuple[str, str]:
-    """Returns the times of calls, and the speed at the median."""
     found = {**_quantiles(result), "min": result.min}
     numbers = ", ".join(f"{name} {seconds * 1e3:.4f}" for name, seconds in found.items())
     arithmetic = "" if gflops is None else f", {gflops:.2f} GFLOP/s"

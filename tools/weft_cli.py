@@ -1,7 +1,6 @@
 """The `weft` command: one module per subcommand, imported on use.
 
-The module of a subcommand has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if
-words are optional. To add a subcommand, add its line to `COMMANDS`.
+It has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if words are optional.
 """
 
 from __future__ import annotations

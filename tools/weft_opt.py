@@ -274,7 +274,7 @@ class WeftOptMain(xDSLOptMain):
         return status
 
     def _information(self) -> str | None:
-        """Returns the text of a flag that requests information, or None."""
+        """Returns None unless a flag requests information."""
         args = self.args
         if args.version:
             return versions()
@@ -320,7 +320,7 @@ class WeftOptMain(xDSLOptMain):
             print(f"note: '{path}' reproduces this: weft-opt {path} --run-reproducer", file=sys.stderr)
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
-        """Returns the chunks, each with the number of lines before it, and the frontend that reads them."""
+        """Returns chunks with the number of lines before each, and the frontend."""
         name = self.get_input_name()
         if name == _STDIN:
             data, extension = sys.stdin.buffer.read(), "mlir"
@@ -437,7 +437,7 @@ class WeftOptMain(xDSLOptMain):
         return stream.getvalue().rstrip("\n")
 
     def _run_step(self, step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
-        """Run a pass of the pipeline, or a step of a composite pass."""
+        """The step may be one of a composite pass."""
         whole = self._running[-1] if self._running else None
         self._unchanged = copy_of(module) if self.args.bisect and whole is None else self._unchanged
         self._running.append(step.run.name)
@@ -486,7 +486,7 @@ class WeftOptMain(xDSLOptMain):
                 self._epsilon = 0.0
 
     def _bisected(self, culprit: ModulePass, before: ModuleOp, error: CompileError) -> CompileError:
-        """Add the part of the pass that changed a result to the error. `before` is the module before the pass."""
+        """Name the part of the pass that changed a result. `before` is the module before the pass."""
         from weft.tools.bisection import find_culprit  # start-up: 118 ms
 
         found = find_culprit(culprit, self.ctx, before)
@@ -516,7 +516,7 @@ class WeftOptMain(xDSLOptMain):
                 raise CompileError(message, location=error.location, notes=error.notes) from error
 
     def result(self, prog: ModuleOp) -> str | bytes:
-        """Returns the output of `-t`: text, or bytes for machine code."""
+        """Returns bytes for machine code."""
         if isinstance(self.emitter, StagedTarget):
             return self.emitter.produce(prog, self.stopwatch)
         with self.stopwatch.measure("(output)"):

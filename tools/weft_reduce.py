@@ -148,14 +148,14 @@ def _flag(question: Question) -> str:
 
 
 def _file_text(candidate: Candidate) -> str:
-    """Returns a candidate as a file; with passes, a reproducer for `weft-opt --run-reproducer`."""
+    """Returns a reproducer for `weft-opt --run-reproducer` if there are passes."""
     if not candidate.passes:
         return candidate.text
     return reproducer_text(candidate.text.rstrip("\n"), candidate.pipeline, verify_each=True)
 
 
 class _Progress:
-    """A reduction on standard error: one line on a terminal, otherwise a line for each smaller program."""
+    """One line on a terminal, otherwise a line for each smaller program."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet

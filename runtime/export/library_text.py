@@ -111,8 +111,8 @@ def sealed(library: bytes) -> bytes:
 
 
 def checked_text(library: bytes) -> str:
-    """Raises `CompileError` if the file is not a shared library, is truncated, was not exported by weft, or was changed
-    since."""
+    """Raises `CompileError` if the file is not a shared library, is truncated, was not exported by weft, or was
+    changed."""
     if not library.startswith(_FORMATS):
         raise CompileError("not a shared library")
     is_elf = library.startswith(_ELF)
@@ -130,8 +130,7 @@ def checked_text(library: bytes) -> str:
 
 
 def _segments(library: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the offset and size of each segment that the system maps. Raises `CompileError` if the file is too
-    short."""
+    """Yield offset and size of each mapped segment. Raises `CompileError` if the file is too short."""
     try:
         (table,) = struct.unpack_from("<Q", library, 0x20)
         entry, count = struct.unpack_from("<HH", library, 0x36)
@@ -146,7 +145,7 @@ def _segments(library: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _digest(library: bytes, checksum: tuple[int, int]) -> str:
-    """Returns the SHA-256 of the segments, with zeros for the fields of the section table and for the checksum."""
+    """SHA-256 of segments, with zeros for the fields of the section table and for the checksum."""
     content = bytearray(library)
     for start, end in (*_SECTION_FIELDS, checksum):
         content[start:end] = b"0" * (end - start)

@@ -1,9 +1,9 @@
-"""Compiled programs as files, for use without Python: objects, shared and static libraries, C headers.
+"""Compiled programs as files, for use without Python.
 
-The needed parts of the runtime become part of the program: `weft_alloc`, and a pool of POSIX threads for parallel
-loops. Both are LLVM IR, hidden from other libraries; objects that are linked together share them, because their symbols
-are weak. The pool starts with the first parallel loop. Its number of threads is the target's, unless the environment
-variable WEFT_NUM_THREADS or a call of `weft_set_num_threads` sets another.
+They contain the needed parts of the runtime: `weft_alloc`, and a pool of POSIX threads for parallel loops. Both are
+LLVM IR, hidden from other libraries; objects that are linked together share them, because their symbols are weak. The
+pool starts with the first parallel loop. Its number of threads is the target's, unless the environment variable
+WEFT_NUM_THREADS or a call of `weft_set_num_threads` sets another.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _CONDITION_VARIABLE: Final = Path(__file__).with_name("condition_variable.ll")
 
 
 def kind_of(path: Path, kind: str | None) -> str:
-    """Returns `kind`, or that of the suffix. Raises `CompileError` if it is unknown."""
+    """Raises `CompileError` for an unknown kind or suffix."""
     if kind is not None:
         if kind not in KINDS:
             raise CompileError(f"unknown kind of export '{kind}'{did_you_mean(kind, KINDS)}")
@@ -90,8 +90,8 @@ def kind_of(path: Path, kind: str | None) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR to export, with `c_sources`, the `constants` that it reads under external symbols, and the precompiled
-    `kernels` that it calls."""
+    """LLVM IR with `c_sources`, `constants` that it reads under external symbols, and precompiled `kernels` that it
+    calls."""
 
     text: str
     signatures: tuple[Signature, ...]
@@ -112,7 +112,7 @@ class Program:
         stopwatch: Stopwatch | None = None,
         weights: str | Path | None = None,
     ) -> Path:
-        """Write the program, see `Library.export`. `stopwatch` records the time of each stage."""
+        """See `Library.export`."""
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
@@ -178,8 +178,8 @@ class Program:
         return linked_ir([self._own_text, *(kernel.ir for kernel in self.kernels)])
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
-        """Returns an object that depends only on libc, libm and POSIX threads. Raises `CompileError` without a compiler
-        if the program has C sources or kernels to join."""
+        """The object depends only on libc, libm and POSIX threads. Raises `CompileError` without a compiler if there
+        are C sources or kernels to join."""
         code = self._code(self.text, stopwatch or Stopwatch())
         if not self.c_sources and not self.kernels:
             return code
@@ -193,7 +193,7 @@ class Program:
             return joined.read_bytes()
 
     def _code(self, text: str, stopwatch: Stopwatch) -> bytes:
-        """Returns an object with its runtime, including helpers that code generation calls by name."""
+        """Includes helpers that code generation calls by name."""
         with stopwatch.measure("runtime"):
             text, data = self._data.renamed(text), self._data.part()
             complete = with_runtime(
@@ -214,8 +214,8 @@ class Program:
 
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """Returns a low module to export for any CPU. Private functions that others call, such as kernels of a model, are
-    not exported. Raises `CompileError` if the LLVM backend does not support the module."""
+    """Private functions that others call, such as kernels of a model, are not exported. Raises `CompileError` if the
+    LLVM backend does not support the module."""
     from weft.backends.llvm.emit import emit_module  # start-up: 53 ms
 
     with stopwatch.measure(EMISSION):
@@ -242,8 +242,8 @@ def _private_callees(module: ModuleOp) -> set[str]:
 def with_runtime(
     text: str, target: Target, for_all: frozenset[str] | None = None, others: Sequence[LinkedText] = ()
 ) -> str:
-    """Add to LLVM IR the runtime that it needs, and `others`. `for_all`: the runtime that this one of several objects
-    provides. Raises `CompileError` for parallel loops on a system without POSIX threads."""
+    """Add the needed runtime and `others`. `for_all`: the runtime that this one of several objects provides. Raises
+    `CompileError` for parallel loops on a system without POSIX threads."""
     needed = needed_runtime(text) if for_all is None else for_all
 
     def part(runtime: str, names: tuple[str, ...], visible: tuple[str, ...] = ()) -> LinkedText:
@@ -282,12 +282,9 @@ def threads_ir(target: Target) -> str:
 def _shared_library(
     objects: Sequence[bytes], sources: Sequence[str], path: Path, target: Target, compiler: str
 ) -> bytes:
-    """Link objects and C sources to the shared library for `path`.
-
-    It is never unloaded, because its threads may sleep in it. On ELF systems it has no soname: a program linked with a
-    file finds that file, one linked with `-L`, `-l` finds the file name on the search path. Raises `CompileError` if
-    there is no compiler, or if a symbol is undefined.
-    """
+    """The library is never unloaded, because its threads may sleep in it. On ELF systems it has no soname: a program
+    linked with a file finds that file, one linked with `-L`, `-l` finds the file name on the search path. Raises
+    `CompileError` if there is no compiler, or if a symbol is undefined."""
     driver = _compiler(target, compiler, f"'{path}' is linked by the system's C compiler")
     apple = "apple" in target.triple or "darwin" in target.triple
     named = ["-Xlinker", "-install_name", "-Xlinker", f"@rpath/{path.name}"] if apple else []

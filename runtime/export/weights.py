@@ -1,8 +1,8 @@
 """Large constants of exported programs: data of the program, or a separate file of weights.
 
-LLVM would hold text of four times their size, so data of a program is compiled as a marker followed by zeros, and
-filled into the object. `weft_load_weights` reads a file of weights (`weights.ll`); functions that read the constants
-end the program if that was not done.
+LLVM would hold text of four times their size, so data is compiled as a marker followed by zeros, and filled into the
+object. `weft_load_weights` reads a file of weights (`weights.ll`); functions that read the constants end the program if
+that was not done.
 
 A file contains: 16 bytes of magic number; the total bytes of the constants and their checksum, both as little-endian
 64-bit integers; zeros up to byte 64; then each constant, padded with zeros to a multiple of 64 bytes.
@@ -46,8 +46,7 @@ _ADVISE: Final = "%advised = call i32 @madvise(ptr %pages, i64 %span, i32 14)"
 
 @dataclass(frozen=True)
 class ExportedConstants:
-    """Constants that LLVM IR declares as `weft_const_<n>`, by these names. `in_file`: elements are in a file of
-    weights."""
+    """LLVM IR declares them as `weft_const_<n>`. `in_file`: elements are in a file of weights."""
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False
@@ -55,7 +54,7 @@ class ExportedConstants:
     """Whether the system provides large pages on request, as Linux does."""
 
     def renamed(self, text: str) -> str:
-        """Make names unique among programs; functions that use a file also check that it was loaded."""
+        """Names become unique among programs; functions check that a file was loaded."""
         text = _USE.sub(lambda found: f"@{self._symbol(found[1])}", _DECLARATION.sub(self._declaration, text))
         if not self.in_file or not self.arrays:
             return text
@@ -125,7 +124,7 @@ class ExportedConstants:
 
     @cached_property
     def _checksum(self) -> int:
-        """Returns the sum of the words, each mixed with its position (SplitMix64's mixing)."""
+        """The sum of the words, each mixed with its position (SplitMix64's mixing)."""
         total, first = 0, 0
         for array, size in zip(self.arrays.values(), self._sizes, strict=True):
             words = np.frombuffer(b"".join((_bytes_of(array), bytes(size - array.nbytes))), "<u8")

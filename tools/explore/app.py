@@ -91,7 +91,6 @@ class Lines(ScrollView, can_focus=True):
         self.refresh()
 
     def line(self, number: int, width: int, shift: int) -> Text:
-        """Returns the visible part of a line."""
         return self.marked(self._lines[number])[shift : shift + width] if number < len(self._lines) else Text()
 
     def marked(self, text: Text) -> Text:
@@ -103,13 +102,13 @@ class Lines(ScrollView, can_focus=True):
         return text
 
     def search(self, wanted: re.Pattern[str] | None) -> int:
-        """Highlight a text and scroll to its first line. Returns the number of matching lines."""
+        """Scroll to the first match. Returns the number of matching lines."""
         self._wanted, self._match = wanted, -1
         self.refresh()
         return self.to_match(1)
 
     def to_match(self, direction: int) -> int:
-        """Scroll to the next matching line, or the last one. Returns their number."""
+        """Scroll to the next match, or the last one. Returns their number."""
         wanted = self._wanted
         found = [] if wanted is None else [at for at, line in enumerate(self.texts()) if wanted.search(line)]
         if found:
@@ -129,7 +128,7 @@ class Lines(ScrollView, can_focus=True):
 
 
 class ProgramView(Lines):
-    """The IR, or its difference from the state before, side by side or as one column."""
+    """The IR, or its difference from the state before."""
 
     MODES: ClassVar = ("difference", "side by side", "program")
 
@@ -185,7 +184,7 @@ class ProgramView(Lines):
         return changes([row for row, _ in self._shown])
 
     def to_change(self, number: int) -> None:
-        """Scroll to a change; to the start if there is none."""
+        """Scroll to the start if there is no such change."""
         starts = self.starts()
         self.scroll_to(0, max(starts[number] - 3, 0) if number < len(starts) else 0, animate=False)
 
@@ -264,7 +263,7 @@ def tree_lines(trees: Sequence[Tree], palette: Palette) -> list[Text]:
 
 @dataclass(frozen=True)
 class _PanelContents:
-    """The panels for one state, computed outside of the event loop."""
+    """Computed outside of the event loop."""
 
     state: State
     before: Sequence[str]
@@ -275,7 +274,7 @@ class _PanelContents:
 
 
 def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _PanelContents:
-    """Returns the functions in whose loop trees a text is found; else those that changed."""
+    """Show functions in whose loop trees a text is found; else those that changed."""
     before, after = (state.text.split("\n") for state in (session.previous, session.state))
     known = list(session.state.parts)
     names = [] if wanted is None else [name for name, _ in session.found_loops(wanted)]
@@ -449,7 +448,7 @@ class ExploreApp(App[None]):
     # Commands
 
     def _work(self, body: Callable[[], str]) -> None:
-        """Run an operation outside of the event loop, then show its reply and the state."""
+        """Run an operation outside of the event loop, then show its reply."""
         if self._busy:
             self._reply("busy: the last command still runs (Esc cancels it)", refused=True)
             return
@@ -532,7 +531,7 @@ class ExploreApp(App[None]):
         self._show_heading(view)
 
     def _find(self, text: str) -> None:
-        """Show the loop trees that contain a text, and highlight it everywhere; an empty text ends that."""
+        """Show matching loop trees, and highlight a text everywhere; an empty text ends that."""
 
         def counts() -> str:
             wanted = self._wanted = text_pattern(text) if text else None

@@ -14,11 +14,8 @@ T = TypeVar("T")
 
 
 class Cancellable:
-    """Runs one function at a time, which another thread cancels by an exception.
-
-    The exception is raised after native code (LLVM, a running kernel) has returned. States of a session are replaced
-    only when a command has ended, so a cancelled one changes nothing.
-    """
+    """Runs one function at a time, which another thread cancels by an exception, raised after native code (LLVM, a
+    running kernel) has returned. States of a session are replaced only when a command has ended."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -13,8 +13,7 @@ _SHORT = {"s": "step", "n": "step", "b": "back", "u": "undo", "r": "redo", "d": 
 
 
 def run_line(workbench: Workbench, line: str, *, overwrite: bool = False) -> Reply:
-    """Raises the errors of the operation, and `CompileError` for an unknown one. With `overwrite`, `save` replaces a
-    file."""
+    """Raises the errors of the operation, and `CompileError` for an unknown one."""
     name, _, rest = line.strip().partition(" ")
     name = _SHORT.get(name, name)
     if name in ("help", "?"):

@@ -72,7 +72,7 @@ def _candidates(before: str, prefix: str, state: State) -> Iterator[tuple[str, s
 
 
 def _open_call(before: str) -> tuple[str, str] | None:
-    """Returns the innermost open call, and the text of its arguments so far, or None."""
+    """Returns the innermost open call and its arguments so far."""
     opened: list[int] = []
     for at, letter in enumerate(before):
         if letter in "([":

@@ -1,4 +1,4 @@
-"""Differences of two texts of IR side by side. Lines match regardless of their indentation, because loops indent."""
+"""Differences of two texts of IR. Lines match regardless of their indentation, because loops indent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def changes(rows: Sequence[Row]) -> list[int]:
 
 
 def changed_words(before: str, after: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Returns the ranges of the words that differ in two versions of a line."""
+    """Returns the ranges of differing words."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     found: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

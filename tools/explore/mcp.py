@@ -1,7 +1,8 @@
-"""`weft explore --mcp`: a server of the Model Context Protocol on standard input and output.
+"""`weft explore --mcp`: a server of the Model Context Protocol on standard input and output
+(https://modelcontextprotocol.io/specification).
 
-Messages are JSON-RPC 2.0, one a line (https://modelcontextprotocol.io/specification). Operations are tools; a refusal
-is a result with `isError`, so that the client sees its text.
+Messages are JSON-RPC 2.0, one a line. Operations are tools; a refusal is a result with `isError`, so that the client
+sees its text.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class _RequestError(Exception):
 
 
 def serve(workbench: Workbench, source: TextIO, output: TextIO) -> int:
-    """Answer messages in order until the input ends, except cancelled ones. Programs print to standard error."""
+    """Answer in order until the input ends. Programs print to standard error."""
     server = _Server(workbench)
     reader = Thread(target=server.read, args=(source,), name="weft-mcp", daemon=True)
     reader.start()
@@ -71,7 +72,7 @@ class _Server:
         return self._lines.get()
 
     def answer(self, line: str) -> object | None:
-        """Returns None for a cancelled request, which gets no answer."""
+        """Cancelled requests get no answer."""
         key = _key_of(_message(line))
         with self._lock:
             if key is not None and key in self._waiting:
@@ -98,7 +99,7 @@ class _Server:
                     self._cancelled.remove(key)
 
     def _cancels(self, line: str) -> bool:
-        """Returns whether a line is a cancellation, which is carried out. Keys of other requests are remembered."""
+        """Carry a cancellation out; keys of other requests are remembered."""
         message = _message(line)
         if message.get("method") != "notifications/cancelled" or "id" in message:
             key = _key_of(message)
@@ -129,7 +130,7 @@ def _key_of(message: Mapping[str, object]) -> object:
 
 
 def answer_to(workbench: Workbench, line: str) -> object | None:
-    """Returns the answer to a message or a batch; None for notifications."""
+    """Accepts batches; notifications get no answer."""
     try:
         message: object = json.loads(line)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The operations of a session: commands of the REPL and of the terminal view, and tools of the MCP server."""
+"""The operations of a session, for the REPL, the terminal view and the MCP server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Workbench:
 
 @dataclass(frozen=True)
 class Operation:
-    """Its parameters are those of `run` after the workbench: strings, integers and flags."""
+    """Parameters are those of `run` after the workbench: strings, integers and flags."""
 
     name: str
     run: Callable[..., Reply]
@@ -53,7 +53,7 @@ class Operation:
 
     @property
     def parameters(self) -> dict[str, tuple[type, bool]]:
-        """Maps the name of a parameter to its type, and whether it is required."""
+        """Maps a name to the type, and whether the parameter is required."""
         hints = get_type_hints(self.run)
         found = list(inspect.signature(self.run).parameters.values())[1:]
         return {p.name: (_plain_type(hints[p.name]), p.default is inspect.Parameter.empty) for p in found}

@@ -47,7 +47,7 @@ _MOST_TRACES: Final = 8
 
 @dataclass(frozen=True)
 class PassItem:
-    """Passes of one `group` are one lowering, which only makes sense as a whole."""
+    """Passes of one `group` are one lowering, a whole."""
 
     run: ModulePass
     group: str = ""
@@ -112,7 +112,7 @@ class State:
 
     @cached_property
     def text(self) -> str:
-        """The operations of the module, without `builtin.module` around them unless it has attributes."""
+        """The operations, within `builtin.module` only if it has attributes."""
         attributes = self.module.attributes
         head = [f"builtin.module attributes {DictionaryAttr(attributes)} {{", "}"] if attributes else []
         return "\n".join([*head, *self._texts.values()])
@@ -143,8 +143,8 @@ def _context() -> Context:
 
 
 def advanced(state: State) -> State:
-    """Returns the state after the next item: the same state without `rest` if only stages without effect were left.
-    Raises the errors of the pass or step, and `CompileError` at the end of the pipeline."""
+    """Returns the state after the next item, or the same state without `rest` if only stages without effect were left.
+    Raises the errors of the item, and `CompileError` at the end."""
     if not state.rest:
         raise CompileError("the pipeline has ended")
     while state.rest:
@@ -205,7 +205,7 @@ def pass_text(run: ModulePass) -> str:
 
 
 def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
-    """Returns the pipeline of `weft.build`: graphs to loops, schedules, loops to the low level."""
+    """Returns the pipeline of `weft.build`."""
 
     def to_loops(module: ModuleOp) -> list[Item]:
         import_stablehlo_loops(module)
@@ -260,7 +260,7 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
 
 
 def pass_pipeline(text: str) -> tuple[Item, ...]:
-    """Returns passes in the syntax of `weft-opt -p`. The lowerings of weft and its schedules are stepped into."""
+    """The lowerings of weft and its schedules are stepped into."""
     return tuple(map(_item_of, parse_passes(text, pass_factories(installed_universe()))))
 
 

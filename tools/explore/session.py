@@ -1,4 +1,4 @@
-"""A session: the states of a program along its pipeline, and the operations on them."""
+"""A session: the states of a program along its pipeline, and operations on them."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class _History:
 
 
 class Session:
-    """The states of a program. At the last one, a step runs the next item of the pipeline; a primitive that is applied
-    at an earlier one replaces the later ones. All methods raise `WeftError`, and then change nothing."""
+    """At the last state, a step runs the next item of the pipeline; a primitive that is applied at an earlier one
+    replaces the later ones. All methods raise `WeftError`, and then change nothing."""
 
     def __init__(
         self,
@@ -109,8 +109,8 @@ class Session:
         shapes: Mapping[str, str] | None = None,
         options: BuildOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """Read a file, as `weft show` does. The passes are those of `weft.build` for the target, or `passes` in the
-        syntax of `weft-opt -p`. Also raises `OSError`."""
+        """Read a file, as `weft show` does. `passes` have the syntax of `weft-opt -p`; by default they are those of
+        `weft.build`. Also raises `OSError`."""
         self.file = file
         self.target = Target.parse(target)
         self.options = options
@@ -139,11 +139,11 @@ class Session:
 
     @property
     def previous(self) -> State:
-        """The state before the current one; at the start the first one itself."""
+        """The state before the current one, if there is one."""
         return self._now.states[max(self._now.at - 1, 0)]
 
     def upcoming(self) -> list[str]:
-        """Returns the titles of the items after the last state. Stages are one entry until they begin."""
+        """Returns the titles of the items to run. Stages are one entry until they begin."""
         return [item.title for item in self.states[-1].rest]
 
     def state_at(self, position: int) -> State:
@@ -198,8 +198,7 @@ class Session:
     # Changes
 
     def apply(self, text: str) -> State:
-        """Apply a primitive, as `split(i, [None, 4])` or `a, b = split(Y.i, [None, 4])`, or passes as `weft-opt -p`
-        takes them."""
+        """Apply a primitive, as `a, b = split(Y.i, [None, 4])`, or passes as `weft-opt -p` takes them."""
         text = text.strip()
         if not text:
             raise CompileError("apply takes a primitive, as split(i, [None, 4]), or passes")
@@ -252,7 +251,7 @@ class Session:
     # Views
 
     def changed_functions(self) -> list[str]:
-        """Returns the functions that the current state changed, or all for the first state."""
+        """Returns all functions for the first state."""
         before = self.previous.parts if self.at else {}
         return [name for name, text in self.state.parts.items() if before.get(name) != text]
 
@@ -267,8 +266,8 @@ class Session:
         return [loop_tree(known[name]) for name in self._functions(func) if known[name].body.blocks]
 
     def buffers(self, func: str | None = None) -> list[tuple[str, Table]]:
-        """Returns titled tables: of the buffers of block loops, with the bytes that they move; of those of lowered
-        functions, and then of their constants."""
+        """Returns titled tables: for block loops with the bytes that they move; for lowered functions followed by
+        constants."""
         known = functions_of(self.state.module)
         memory = memory_rows(self.state.module)
         tables: list[tuple[str, Table]] = []
@@ -282,20 +281,19 @@ class Session:
         return [*tables, *([("constants", memory_table(constants))] if constants else [])]
 
     def found_lines(self, wanted: re.Pattern[str]) -> list[tuple[int, str]]:
-        """Returns matching lines of the program with their numbers from 1."""
+        """Numbers count from 1."""
         lines = enumerate(self.state.text.split("\n"), 1)
         return [(number, line) for number, line in lines if wanted.search(line)]
 
     def found_loops(self, wanted: re.Pattern[str]) -> list[tuple[str, str]]:
-        """Returns matching lines of loop trees with their functions."""
         trees = ((name, tree) for name in functions_of(self.state.module) for tree in self.loops(name))
         return [(name, line) for name, tree in trees for line in str(tree).split("\n") if wanted.search(line)]
 
     # Runs
 
     def run(self, func: str | None = None, seed: int = 0) -> RunResult:
-        """Run the program on random arrays, and compare with the interpreter on the input, or if that would take long,
-        with the compiled unscheduled input."""
+        """Compare with the interpreter on the input, or if that would take long, with the compiled unscheduled input.
+        Arrays are random."""
         library, name, as_is = self._compiled(func)
         compiled = library[name]
         original = self.states[0].module
@@ -324,7 +322,7 @@ class Session:
         return RunResult(str(signature), agrees, tuple(lines))
 
     def time(self, func: str | None = None) -> TimeResult:
-        """Measure calls of the program as it is, on random arrays."""
+        """Arrays are random."""
         library, name, as_is = self._compiled(func)
         compiled = library[name]
         values = make_arguments(compiled.signature, Request({}, 0, needs_positive(self.states[0].module)))
@@ -336,7 +334,7 @@ class Session:
         return found
 
     def _compiled(self, func: str | None) -> tuple[Library, str, str]:
-        """Returns the library of the current state, the name of its entry function, and how it was compiled."""
+        """Returns the library, its entry function, and how it was compiled."""
         state = self.state
         has_loops = any(isinstance(op, ForOp | BlockOp) for op in operations_in(state.module))
         by_default = not has_loops and not state.group
@@ -394,7 +392,6 @@ class Session:
 
 
 def _completed(state: State) -> State:
-    """Returns the state after the lowering that has begun."""
     group = state.group
     while group and state.rest and isinstance(state.rest[0], PassItem) and state.rest[0].group == group:
         state = advanced(state)
@@ -415,7 +412,7 @@ def _is_call(text: str) -> bool:
 
 
 def _with_owner(text: str) -> str:
-    """Returns a call as one of a method of `sch`, with names as Python writes them: `i` for `%i`."""
+    """Make a call one of `sch`, with names as Python writes them: `i` for `%i`."""
     parts = text.split('"')
     parts[::2] = [re.sub(r"((?:^|[(,\[=])\s*)%(?=\w)", r"\1", part) for part in parts[::2]]
     text = '"'.join(parts)

@@ -57,7 +57,7 @@ _KINDS = {"func.func": SymbolKind.Function, "tir.for": SymbolKind.Array, "tir.bl
 
 @dataclass
 class Document:
-    """An open file: its current text, and the index of the last successful parse."""
+    """An open file, and the index of its last successful parse."""
 
     uri: str
     text: Text
@@ -69,11 +69,11 @@ class Document:
             self.change = Change(self.index.text.content, self.text.content)
 
     def to_index(self, offset: int) -> int | None:
-        """Returns the offset in the text of the index, or None in a changed part."""
+        """Returns None in a changed part."""
         return offset if self.change is None else self.change.to_old(offset)
 
     def range(self, start: int, end: int) -> Range | None:
-        """Returns the current range of offsets in the index, or None if it changed."""
+        """Returns None if the range changed."""
         if self.change is None:
             return self.text.range(start, end)
         first, last = self.change.to_new(start), self.change.to_new(end)
@@ -147,7 +147,6 @@ class Document:
         return []
 
     def _name_of_symbol(self, chunk: Chunk, op: Operation, name: str) -> tuple[int, int]:
-        """Returns the range of the name, in the text of the index."""
         start, end = chunk.places[op]
         content = "" if self.index is None else self.index.text.content
         at = content.find(name, start, end)
@@ -211,7 +210,7 @@ class Document:
         return found
 
     def hints(self, within: Range) -> list[InlayHint]:
-        """Returns the types of results that their lines do not contain, except indices of loops and blocks."""
+        """Returns the types of results that lines do not contain, except indices of loops and blocks."""
         if self.index is None:
             return []
         hints: list[InlayHint] = []
@@ -233,8 +232,7 @@ class Document:
     # Formatting
 
     def formatted(self) -> list[TextEdit]:
-        """Indent by two spaces for each open brace, strip trailing spaces, and end the text in one newline, so that
-        comments are kept."""
+        """Indent by two spaces for each open brace, strip trailing spaces, and end the text in one newline."""
         opened: list[int] = []
         """The lines of the open brackets. Several brackets on one line indent once."""
         own: dict[int, int] = {}
@@ -264,8 +262,7 @@ class Document:
     # Completion
 
     def completions(self, position: Position, ctx: Context) -> list[CompletionItem]:
-        """Returns values, symbols, blocks, operations, types and attributes; in RUN lines passes, their options and
-        targets."""
+        """Complete names, operations, types and attributes; in RUN lines passes, options and targets."""
         line = self.text.line(position.line)
         offset = self.text.offset(position)
         before = line[: offset - self.text.starts[position.line]]
@@ -291,7 +288,7 @@ class Document:
         return [*types, *([] if word is None else _operation_items(ctx, word[1]))]
 
     def _names(self, sign: str, position: Position) -> list[CompletionItem]:
-        """Returns the names with a sign before a position in the same program; for values, in the same function."""
+        """Returns the names before a position in the same program; for values, in the same function."""
         limit = self.text.offset(position)
         content = self.text.content
         start = max(content.rfind("\n// -----", 0, limit), 0)
@@ -360,7 +357,6 @@ def _first_line(op: Operation) -> str:
 
 
 def _domain_of(op: Operation) -> list[str]:
-    """Returns the iterations of a loop, or the domain of a block and the buffers that it accesses."""
     if isinstance(op, ForOp):
         extent = op.extent if isinstance(op.extent, int) else f"%{op.extent.name_hint or '?'}"
         return [f"iterations: 0 .. {extent}"]
@@ -514,7 +510,6 @@ def _in_run_line(before: str) -> list[CompletionItem]:
 
 @cache
 def _operations_of(dialect: str) -> list[tuple[str, str]]:
-    """Returns operations with the first line of their documentation."""
     found = _context().get_optional_dialect(dialect)
     if found is None:
         return []

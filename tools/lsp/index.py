@@ -1,4 +1,4 @@
-"""The index of a file of IR: definitions and uses with their locations, from one parse."""
+"""The index of a file of IR: definitions and uses with their locations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Mention:
-    """A mention of a value or block in the text, from `start` to `end`."""
+    """`start` and `end` are offsets in the text."""
 
     start: int
     end: int
@@ -187,8 +187,8 @@ class IndexingParser(LocatedParser):
 
 
 def analyse(ctx: Context, content: str, name: str) -> Analysis:
-    """Parse and verify a text, in chunks if separators `// -----` divide it. Diagnostics that comments expect
-    (`expected-error`) are not reported; missing ones are."""
+    """Parse and verify a text, in chunks between `// -----`. Diagnostics that comments expect (`expected-error`) are
+    not reported; missing ones are."""
     text = Text(content)
     diagnostics: list[Diagnostic] = []
     chunks: list[Chunk] = []
@@ -216,7 +216,7 @@ def analyse(ctx: Context, content: str, name: str) -> Analysis:
 
 
 def _runs_passes(content: str) -> bool:
-    """Returns whether RUN lines run passes, whose diagnostics parsing does not determine."""
+    """Parsing does not determine the diagnostics of passes."""
     return re.search(r"^// RUN:.*\s(-p|--passes|--pass-pipeline)[ =]", content, re.MULTILINE) is not None
 
 
@@ -229,7 +229,7 @@ def _chunks(content: str) -> Iterator[tuple[int, str]]:
 
 
 def defining_operation(value: SSAValue) -> Operation | None:
-    """Returns the operation of which a value is a result or an argument of its region."""
+    """The value is a result of the operation or an argument of its region."""
     if isinstance(value, OpResult):
         return value.op
     return value.block.parent_op() if isinstance(value, BlockArgument) else None

@@ -1,4 +1,4 @@
-"""`RUN:` and `CHECK:` lines of a test: their words, their mistakes, and new CHECK lines."""
+"""`RUN:` and `CHECK:` lines of a test."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunLine:
 
     @property
     def words(self) -> list[str] | None:
-        """The words of its first command if that is weft-opt, otherwise None."""
+        """The words of the first command if that is weft-opt."""
         first = re.split(r"\s(?:\||2?>|&&|;|<)", self.command)[0]
         try:
             words = shlex.split(first)
@@ -43,7 +43,7 @@ class RunLine:
 
     @property
     def prefixes(self) -> list[str]:
-        """The prefixes of the CHECK lines that its output is compared with; empty without filecheck."""
+        """The prefixes of its CHECK lines; empty without filecheck."""
         if "filecheck" not in self.command.lower():
             return []
         return [p for found in _PREFIX.findall(self.command) for p in found.split(",")] or ["CHECK"]
@@ -73,7 +73,7 @@ class PrefixMistake:
 
 
 def prefix_mistakes(content: str) -> Iterator[PrefixMistake]:
-    """Yields the CHECK lines whose prefix occurs in no RUN line, and the prefixes of RUN lines without CHECK lines."""
+    """Yields CHECK lines without a RUN line, and RUN lines without CHECK lines."""
     runs = run_lines(content)
     checked = {prefix: run.line for run in runs for prefix in run.prefixes}
     if not checked:
@@ -96,8 +96,7 @@ def _whole(content: str, prefix: str) -> str:
 
 
 def output_of(run: RunLine, content: str, file: Path) -> str:
-    """Returns the output of weft-opt for the text of a file, which need not be saved. Raises `CompileError` if it
-    fails."""
+    """The text of the file need not be saved. Raises `CompileError` if weft-opt fails."""
     words = run.words
     if words is None:
         raise CompileError("this RUN line runs no weft-opt")
@@ -127,7 +126,7 @@ _VALUE = re.compile(r"%[\w$.-]+")
 
 
 def check_lines(output: str, prefix: str) -> dict[str, list[str]]:
-    """Returns the CHECK lines of each top-level operation, by its symbol; patterns replace names of values."""
+    """Returns lines by the symbol of a top-level operation; patterns replace names of values."""
     found: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     lines: list[str] = []
@@ -163,8 +162,8 @@ def _escaped(line: str) -> str:
 
 
 def with_checks(content: str, lines: dict[str, list[str]], prefix: str, starts: Sequence[tuple[str, int]]) -> str:
-    """Replace the CHECK lines of `prefix`: those of a symbol before the line (from 0) of its definition, according to
-    `starts`; the others at the end."""
+    """Replace the CHECK lines of `prefix`: those of a symbol before the line (from 0) in `starts`; the others at the
+    end."""
     own = re.compile(rf"^\s*//\s*{re.escape(prefix)}(?:-(?:NEXT|SAME|NOT|LABEL|DAG|COUNT-\d+|EMPTY))?:")
     places = {line: symbol for symbol, line in starts if symbol in lines}
     written: list[str] = []

@@ -1,4 +1,4 @@
-"""Text positions as editors count them, in lines and UTF-16 units; and offsets in an older text."""
+"""Text positions as editors count them, in lines and UTF-16 units; offsets in an older text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Text:
         return [0, *(m.end() for m in re.finditer("\n", self.content))]
 
     def line(self, number: int) -> str:
-        """Lines count from 0 and have no newline; empty if there is none."""
+        """Lines count from 0 and have no newline; empty beyond the end."""
         if not 0 <= number < len(self.starts):
             return ""
         end = self.starts[number + 1] - 1 if number + 1 < len(self.starts) else len(self.content)
@@ -74,7 +74,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Change:
-    """A mapping of offsets between two texts that differ in one range."""
+    """Maps offsets between two texts that differ in one range."""
 
     old: str
     new: str
@@ -97,7 +97,7 @@ class Change:
 def _common(first: str, second: str) -> int:
     if first == second:
         return len(first)
-    # Halves are compared as a whole: texts have hundreds of thousands of characters.
+    # Halves are compared as a whole: texts may have hundreds of thousands of characters.
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

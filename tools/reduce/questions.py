@@ -1,5 +1,4 @@
-"""Tests whether a program is interesting, in child processes because crashes and endless loops are possible
-outcomes."""
+"""Tests whether a program is interesting, in child processes because it may crash or loop."""
 
 from __future__ import annotations
 
@@ -75,7 +74,7 @@ class Question:
         return found
 
     def _after_failure(self, failure: Failure, program: str) -> Answer:
-        """The program is interesting if its process ended after it verified."""
+        """The process ended: the program is interesting if it verifies."""
         seen = str(failure)
         verified = limited_call(Limits(self.seconds, 0), _answer, Question("test", self.run), program)
         if isinstance(verified, Failure) or not verified.verifies:
@@ -148,7 +147,7 @@ def _after(question: Question, error: Exception) -> Answer:
 
 
 def _crash_name(error: Exception) -> str | None:
-    """Returns the class of the exception and the function that raised it, or None for an error about the program."""
+    """Returns the exception and the function that raised it, or None for an error about the program."""
     cause: BaseException | None = error.__cause__ if isinstance(error, ForeignPassError) else error
     if cause is None or (isinstance(cause, Exception) and is_user_error(cause)):
         return None

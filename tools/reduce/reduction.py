@@ -1,5 +1,4 @@
-"""The search for a smaller program: edits are applied to many places at once, then to fewer, while any of them
-succeeds."""
+"""The search for a smaller program: edits apply to many places at once, then to fewer, while any succeeds."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ class Candidate:
         return f"{self.operations} operations{passes}"
 
     def is_smaller_than(self, other: Candidate) -> bool:
-        """Compare by passes and operations, then by numbers, then by the length of the text."""
+        """Compare passes and operations, then numbers, then the length of the text."""
 
         def measure(c: Candidate) -> tuple[int, int, int]:
             return c.size + 2 * _count(c.passes), total_of_numbers(c.text), len(c.text) + len(c.pipeline)
@@ -62,14 +61,13 @@ class Candidate:
 
 @dataclass
 class Journal:
-    """A file of answers, so that an interrupted reduction repeats no test."""
+    """Answers in a file, so that an interrupted reduction repeats no test."""
 
     path: Path
     answers: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def begin(self, settings: str, *, resume: bool) -> None:
-        """Read the answers if `resume`, otherwise start a new file. Raises `CompileError` for a journal with other
-        settings."""
+        """Read the answers if `resume`. Raises `CompileError` for a journal with other settings."""
         if resume and self.path.exists():
             head, *lines = self.path.read_text().splitlines() or [""]
             if head != settings:
@@ -87,7 +85,7 @@ class Journal:
 
 
 class Reduction:
-    """Searches for the smallest interesting candidate, and passes each smaller one to `found`."""
+    """Passes each smaller interesting candidate to `found`."""
 
     def __init__(
         self,
@@ -185,7 +183,6 @@ class Reduction:
     def _first_of(
         self, best: Candidate, candidates: Iterable[tuple[int, Candidate | None]]
     ) -> tuple[int, Candidate] | None:
-        """Returns the first smaller and interesting candidate, with its number, or None."""
         pending = (
             (number, candidate)
             for number, candidate in candidates

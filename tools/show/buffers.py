@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
-    """Returns the parameters in order, then the other buffers in the order of their first access."""
+    """Returns parameters, then other buffers in the order of their first access."""
     found: dict[SSAValue, list[Access]] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(function):
@@ -68,7 +68,6 @@ def buffer_bytes(buffer: SSAValue) -> int | None:
 
 
 def _moved(buffer: SSAValue, found: Sequence[Access]) -> int | None:
-    """Returns the bytes of all executions of the accesses."""
     total = 0
     for access in found:
         loops = access.loops

@@ -1,5 +1,4 @@
-"""Charts as SVG: rooflines, convergence of searches, weights of tasks. Each has a title and a description for screen
-readers; the page also has its numbers as a table."""
+"""Charts as SVG, with a title and a description for screen readers."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 16, 48
 
 
 def roofline_chart(roofline: Roofline, name: str) -> str:
-    """Returns speed over arithmetic intensity, on logarithmic axes: limits of the machine as lines, kernels as numbered
-    points, filled if measured. Empty without peaks, or without a kernel that computes."""
+    """Returns speed over arithmetic intensity, on logarithmic axes: limits as lines, kernels as numbered points, filled
+    if measured. Empty without peaks, or without a kernel that computes."""
     peaks = roofline.peaks
     points = [
         (number, row.names[0], x, speed(row), limit)
@@ -55,7 +54,7 @@ def roofline_chart(roofline: Roofline, name: str) -> str:
 
 
 def convergence_chart(task: TaskReport) -> str:
-    """Returns the times of trials in order, the minimum so far, and the time of the default schedule."""
+    """Returns the times of trials, the minimum so far, and the time of the default schedule."""
     measured = [(at, trial.seconds) for at, trial in enumerate(task.trials, 1) if trial.seconds is not None]
     if not measured:
         return ""
@@ -128,7 +127,7 @@ def _axes(
     ys: tuple[float, float],
     names: tuple[str, str],
 ) -> Iterator[str]:
-    """Yields lines at the powers of ten, with their numbers, and the names of the axes."""
+    """Yields numbered lines at the powers of ten, and the names of the axes."""
     for x in _powers(*xs):
         yield f'<path class="grid" d="M{across(x):.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
         yield _text(across(x), _HEIGHT - _BOTTOM + 18, f"{x:g}", "note middle")
@@ -145,7 +144,7 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Returns 1, 2 and 5 times powers of ten."""
+    """Multiples by 1, 2 and 5 of powers of ten."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low > 4 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]

@@ -93,7 +93,7 @@ def _text(text: str) -> str:
 
 
 def _json(data: object) -> str:
-    """Returns JSON in ASCII for a script element, which no text in it can end."""
+    """ASCII for a script element, which no text in it can end."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -212,7 +212,7 @@ def _program_data(report: ProgramReport) -> dict[str, Any]:
 
 
 def _kernel_data(report: ProgramReport) -> list[dict[str, Any]]:
-    """Returns functions, operators, and the places of their schedules in `report.schedules`."""
+    """Returns functions, operators, and places in `report.schedules`."""
     functions = [[name.removeprefix("@") for name in steps.title.split(", ")] for steps in report.schedules]
     found: list[dict[str, Any]] = []
     for number, row in enumerate(report.roofline.rows, 1):

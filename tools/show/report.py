@@ -64,7 +64,7 @@ class ScheduleSteps:
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """A graph function as a tree, and as a picture if it is small enough."""
+    """A tree, and a picture if the graph is small enough."""
 
     name: str
     svg: str
@@ -82,8 +82,6 @@ class MemoryRow:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Kernels with their arithmetic and bytes, and the limits of the machine."""
-
     rows: tuple[KernelRow, ...]
     peaks: MachinePeaks | None
     note: str

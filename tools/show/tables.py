@@ -12,7 +12,7 @@ from weft.tools.show.report import BufferRow, LoweringStage, MemoryRow, Roofline
 
 @dataclass(frozen=True)
 class Table:
-    """Rows have the length of the header. The first `names` columns are text, the others numbers."""
+    """The first `names` columns are text, the others numbers."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -37,7 +37,7 @@ def memory_table(rows: Iterable[MemoryRow]) -> Table:
 
 
 def stage_table(stages: Sequence[LoweringStage]) -> Table:
-    """Returns the passes, with the number of functions that each changed, and its time."""
+    """`changed` is the number of functions."""
     rows: list[tuple[str, ...]] = []
     before: dict[str, str] = {}
     for stage in stages:
@@ -49,7 +49,6 @@ def stage_table(stages: Sequence[LoweringStage]) -> Table:
 
 
 def kernel_table(roofline: Roofline) -> Table:
-    """Returns kernels with arithmetic and bytes, and the fraction of the limit that they reach."""
     is_timed = any(row.seconds is not None for row in roofline.rows)
     header = ("kernel", "holds", "calls", "MFLOP", "moved", "FLOP/byte", "limit")
     rows: list[tuple[str, ...]] = []
@@ -76,7 +75,6 @@ def _formula(text: str, unit: str, number: str) -> str:
 
 
 def task_table(report: SearchReport) -> Table:
-    """Returns tasks with their fractions of the total time."""
     total = sum(task.weight or 0.0 for task in report.tasks)
     rows: list[tuple[str, ...]] = []
     for task in report.tasks:

@@ -1,4 +1,4 @@
-"""Reports on a terminal, by `rich` if it is installed, otherwise as plain text."""
+"""Reports on a terminal, by `rich` if it is installed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Part: TypeAlias = "str | Tree | Table"
 
 
 def print_report(report: Report, file: TextIO, *, steps: bool = False) -> None:
-    """With `steps`, print also the loops after each step of schedules."""
+    """With `steps`, print also the loops after each step."""
     parts = _program(report, steps) if isinstance(report, ProgramReport) else _search(report, steps)
     console = _console(file)
     for part in parts:
@@ -114,7 +114,7 @@ def _plain(part: Part) -> str:
 
 
 def table_text(table: Table) -> str:
-    """Columns have at most `WIDTH` characters: text is aligned left, numbers right."""
+    """Lines have at most `WIDTH` characters."""
     lines = [tuple(map(one_line, line)) for line in (table.header, *table.rows)]
     return stacked_columns(lines, table.names, WIDTH)
 
