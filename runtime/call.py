@@ -384,8 +384,8 @@ class Caller:
         return returned(results)
 
     def _made(self, values: tuple[object, ...]) -> list[Array] | None:
-        """Returns memory for the results of a call that omits all of them and has plain arrays, the common case. The
-        native path then checks all arguments."""
+        """Returns results of a call of plain arrays that omits all of them, the common case. The native path then
+        checks all arguments."""
         if self._results is None or len(values) != len(self.signature.args) - len(self._results):
             return None
         try:
@@ -424,9 +424,8 @@ class Caller:
             return None
 
     def _numbers(self, values: Sequence[object]) -> dict[str, int]:
-        """Returns the symbols and integers of a call, and the extents that preconditions define by them. Raises
-        `IndexError` and `TypeError` unless `values` are plain: a subclass may report other shapes than the native path
-        finds."""
+        """Returns symbols and integers, and extents that preconditions define by them. Raises `IndexError` and
+        `TypeError` unless `values` are plain: a subclass may report other shapes than the native path finds."""
         found: dict[str, int] = {}
         for name, (argument, dimension) in self._sources.items():
             value = values[argument]
@@ -453,8 +452,7 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
     """Run native code that may take long; `KeyboardInterrupt` is raised at once in the main thread.
 
     Python handles signals only while the main thread runs Python or waits for a lock, so another thread runs `work`,
-    which costs about 0.1 ms. After an interrupt, it continues, keeps `held` alive, and still writes its arrays. On
-    other threads, which receive no signals, this is a plain call.
+    which costs about 0.1 ms. After an interrupt it continues, keeps `held` alive, and still writes its arrays.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -479,9 +477,9 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
-    """Returns type and extents of optional results. An extent is a number, a dimension of an argument, or one of
-    `numbers`, symbols that elements of arguments or preconditions define. None if there are no results, or one has
-    other extents or a type that NumPy lacks."""
+    """Returns type and extents of optional results: a number, a dimension of an argument, or one of `numbers`, symbols
+    that elements of arguments or preconditions define. None without results, or for other extents or types that NumPy
+    lacks."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []

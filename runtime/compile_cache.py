@@ -8,8 +8,8 @@ A file `<key>.kernel` or `<key>.model` contains:
 
 The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`). Beyond the folder's
 limit, the least recently used entries are evicted. A damaged file, or one with another key, is removed. Several
-processes may share a folder: a file is written under a temporary name and renamed. Because entries are executed, only
-the user and root may be able to change them (`support/trusted_files.py`); otherwise the cache is off, with a warning.
+processes may share a folder. If others can change entries, which are executed, the cache is off, with a warning
+(docs/decisions/0093-trusted-cache.md).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Large constants of low modules: arrays that the code reads under external symbols. LLVM would hold several copies
-while compiling, and text several times their size."""
+"""Large constants of low modules: arrays that the code reads under external symbols
+(docs/decisions/0048-constants.md)."""
 
 from __future__ import annotations
 

@@ -40,9 +40,8 @@ class DeviceError(CompileError):
 @dataclass(frozen=True)
 class KernelSpec:
     """`name` is in the IR, `symbol` in the text. `threads` are those of a block, `shared_bytes` the dynamic shared
-    memory of a launch. Each of `arguments` is "buffer" or NumPy's name of a scalar's type. `alignment` maps positions
-    of buffers to bytes, if tensor cores need more than other accesses. `function` is the host function that launches
-    the kernel."""
+    memory. Each of `arguments` is "buffer" or NumPy's name of a scalar's type. `alignment` maps positions of buffers to
+    bytes that tensor cores need. `function` is the host function that launches the kernel."""
 
     name: str
     symbol: str
@@ -170,15 +169,15 @@ class DeviceKernel:
     limits: GpuMachine
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
-        """Returns the arguments of a launch, in slots from `places` on. `memories` maps handles to memory objects if
-        the device does not identify memory by address."""
+        """Returns the arguments in slots from `places` on. `memories` maps handles to memory objects if the device does
+        not identify memory by address."""
         layout, slots = self.spec.slots, ctypes.c_uint64.from_address(places).value
         pairs = zip(self.spec.arguments, layout.unpack(ctypes.string_at(slots, layout.size)), strict=True)
         return [memories.get(value, value) if kind == "buffer" else value for kind, value in pairs]
 
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
-        """Returns None for an empty grid. Raises `DeviceError` if it exceeds the device's limits, or if the kernel was
-        compiled for another block."""
+        """Returns None for an empty grid. Raises `DeviceError` if it exceeds the device's limits, or for another block
+        than the compiled one."""
         if 0 in grid:
             return None
         name = self.spec.name
@@ -198,8 +197,8 @@ _LEAST = 256
 class MemoryPool:
     """Memory of one device for one library. Released allocations are reused until `clear`.
 
-    An allocation is used on one queue only (its `owner`), whose order is all the synchronisation needed. Free
-    allocations beyond twice the peak in use are returned to the device, the oldest release first.
+    Only one queue (the `owner`) uses an allocation, so its order is all the synchronisation needed. Free allocations
+    beyond twice the peak in use are returned to the device, the oldest first.
     """
 
     def __init__(self, device: Device) -> None:
@@ -215,8 +214,8 @@ class MemoryPool:
         """Allocations on the device."""
 
     def allocate(self, size: int, owner: object = None, *, is_lasting: bool = False) -> tuple[Memory, int]:
-        """Allocate at least `size` bytes; returns the memory and its capacity, which `release` requires. Lasting
-        allocations are not rounded up for reuse. Raises `DeviceError`."""
+        """Returns at least `size` bytes and their number, which `release` requires. Lasting allocations are not rounded
+        up for reuse. Raises `DeviceError`."""
         capacity = max(size, 1) if self._device.exact_memory or is_lasting else _capacity(size)
         with self._lock:
             self._in_use += capacity

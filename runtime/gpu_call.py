@@ -1,8 +1,7 @@
 """One call of a function whose kernels run on a device.
 
-Host functions are native and call the device as their runtime. An exception cannot pass from Python through native
-code: the first one is kept, later calls into Python do nothing, and it is raised when the host function, which does not
-depend on device data, has ended.
+Native host functions call the device as their runtime. Exceptions of Python are kept, and raised when they have ended
+(docs/decisions/0009-devices.md).
 
 Arrays of other libraries in device memory are represented by a *shadow*: a NumPy array with the same address, shape,
 strides and type, never accessed, so that the same code checks arguments in both kinds of memory.

@@ -253,8 +253,8 @@ _ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYP
 
 
 def device_for(target: Target) -> Device:
-    """The named device (`-device=...`), else the first of its kind. Raises `DeviceError` that says what is missing and
-    how to install it."""
+    """The named device (`-device=...`), else the first. Raises `DeviceError` that says what is missing and how to
+    install it."""
     if target.kind == "opencl":
         from weft.runtime.opencl import pick_device  # start-up: 5 ms
     elif target.kind == "cuda":

@@ -1,6 +1,6 @@
 """Times of the kernels that compiled code calls.
 
-The object of the calling function is linked again, with functions that call the kernels and log start and end. For a
+The object of the calling function is linked again with functions that call the kernels and log start and end; for a
 trace, parallel loops log the chunk of each thread.
 """
 

@@ -50,9 +50,9 @@ class Function:
 
     Arguments are NumPy arrays, anything with DLPack or the buffer protocol, and numbers, by position or by name.
     Results (arrays that are only written, last in the signature) may be omitted and are then returned. Raises
-    `TypeError` and `ValueError` that name the argument. Ctrl-C interrupts a long call (at least 2^30 iterations or 512
-    MiB of arrays) at once; native code continues in the background and still writes the arrays. A call that writes only
-    empty arrays does nothing.
+    `TypeError` and `ValueError` that name the argument. Ctrl-C interrupts a long call (2^30 iterations or 512 MiB of
+    arrays); native code continues in the background and still writes the arrays. A call that writes only empty arrays
+    does nothing.
     """
 
     def __init__(self, caller: Caller) -> None:

@@ -6,18 +6,14 @@ unclaimed ones, so a slow worker delays nothing.
 
 The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they spin on
 their own cache line for about 0.1 ms, then sleep on it (a futex). They start with the first parallel loop, stop when
-the interpreter exits, and start anew in a forked child. A loop that finds the pool busy (nested, or from a second
-Python thread) runs serially. Systems other than Linux use a `ThreadPoolExecutor`.
+the interpreter exits, and start anew in a forked child. On Linux the caller sets the affinity of a worker before waking
+it (docs/decisions/0026-places-of-threads.md). A loop that finds the pool busy (nested, or from a second Python thread)
+runs serially. Systems other than Linux use a `ThreadPoolExecutor`.
 
-Some kernels pack threads on few processors: a woken thread may share the processor of its waker, and gets no time until
-the caller has done all of the work. So on Linux the caller sets the affinity of workers before waking them: all
-processors except its own, divided among them. It does so again after it has moved, and when the number of workers
-changes.
-
-Temporaries come from `ptr weft_alloc(i64 bytes)`, whose result is 64-byte aligned, and are freed by `void
-weft_free(ptr)`. Freed blocks of 4 KiB or more are kept for requests of a similar size (up to 32 blocks, 256 MiB in all
-by default, see `set_cache_limit`), since new memory costs a page fault per 4 KiB touched. Without memory, the process
-ends with a message, because generated code cannot recover.
+Temporaries come from `ptr weft_alloc(i64 bytes)`, aligned to 64 bytes, and are freed by `void weft_free(ptr)`. Freed
+blocks of 4 KiB or more are kept for requests of a similar size (up to 32 blocks, 256 MiB in all by default), since new
+memory costs a page fault per 4 KiB touched. Without memory, the process ends with a message, because generated code
+cannot recover.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Calls of registered Python functions from compiled code: `weft_call_registered` looks a name up among the functions
 set by `weft_set_function`; the one set for all names calls Python.
 
-An exception cannot pass through native code: the results become zeros, later registered functions are not called, and
-the exception is raised when the compiled function returns.
+After an exception the results are zeros, and later registered functions are not called; the compiled function then
+raises it (docs/decisions/0050-registered-functions.md).
 """
 
 from __future__ import annotations

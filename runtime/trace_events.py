@@ -1,7 +1,7 @@
 """Traces in the trace-event format of Perfetto (ui.perfetto.dev) and chrome://tracing.
 
-Stages and passes of the build are one process, with a thread for each helper; calls of the function are another one,
-with kernels on the calling thread and chunks of parallel loops on their threads.
+One process has the stages and passes of the build, with a thread for each helper; another one the calls, with kernels
+on the calling thread and chunks of parallel loops on their threads.
 """
 
 from __future__ import annotations

@@ -22,8 +22,7 @@ from weft.support.machine import process_cpu, process_features
 
 @checked
 def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrary:
-    """Returns the functions of a shared library exported by weft, called with the checks of `weft.build`. `weights` is
-    the file of its large constants.
+    """Load a shared library exported by weft; `weights` is the file of its large constants.
 
     The current content of the file is loaded, and stays loaded until the process ends. Raises `CompileError` if the
     file is not such a library, is damaged, or needs another CPU, and if the weights are missing, truncated, damaged or
@@ -65,8 +64,8 @@ _libraries: dict[bytes, ctypes.CDLL] = {}
 
 
 def _mapped(data: bytes, name: str) -> ctypes.CDLL:
-    """Load a copy, because the system identifies libraries by path, and writing to a mapped file changes the running
-    code. Raises `CompileError` if the system rejects it."""
+    """Load a copy, because writing to a mapped file changes the running code, and the system identifies libraries by
+    path. Raises `CompileError` if the system rejects it."""
     digest = hashlib.sha256(data).digest()
     if digest not in _libraries:
         with tempfile.TemporaryDirectory(prefix="weft-") as folder:

@@ -1,9 +1,7 @@
 """Compiled programs as files, for use without Python.
 
-They contain the needed parts of the runtime: `weft_alloc`, and a pool of POSIX threads for parallel loops. Both are
-LLVM IR, hidden from other libraries; objects that are linked together share them, because their symbols are weak. The
-pool starts with the first parallel loop. Its number of threads is the target's, unless the environment variable
-WEFT_NUM_THREADS or a call of `weft_set_num_threads` sets another.
+They contain the needed parts of the runtime, as weak and hidden LLVM IR (docs/decisions/0014-exports.md): `weft_alloc`,
+and a pool of POSIX threads for parallel loops (docs/c-abi.md).
 """
 
 from __future__ import annotations
