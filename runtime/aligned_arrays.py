@@ -1,5 +1,5 @@
-"""Arrays for measurements: aligned to cache lines, with their pages present, large ones in separate memory, because
-placement (a hole left by another array, small pages, large pages) changes the speed of streams by half."""
+"""Arrays for measurements: aligned to cache lines, with their pages present. Large ones have separate memory, because
+placement (holes, small or large pages) changes the speed of streams by half."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ def run_tool(command: list[str], folder: Path, failure: str) -> None:
 def finished(command: list[str], failure: str) -> tuple[int, str]:
     """Returns the exit status and the first 64 KiB of the standard error.
 
-    The time limit is one minute plus one second per 4 KiB of input files, at most a quarter of an hour. Then, or on an
-    interrupt, the process group is killed, because the compiler proper is a child of `cc`. Raises `CompileError` with
-    `failure` on a timeout, and if the command cannot be started.
+    The time limit is one minute plus one second per 4 KiB of input files, at most 15 minutes. Then, or on an interrupt,
+    the process group is killed, because the compiler proper is a child of `cc`. Raises `CompileError` with `failure` on
+    a timeout, and if the command cannot be started.
     """
     size = sum(os.path.getsize(word) for word in command[1:] if os.path.isfile(word))
     limit = min(LEAST_SECONDS + size / BYTES_A_SECOND, MOST_SECONDS)
@@ -153,7 +153,6 @@ def address_of(code: ctypes.CDLL, symbol: str) -> int | None:
 
 
 def load_shared(compiler: str, linked: list[str], folder: Path) -> ctypes.CDLL:
-    """The library stays loaded until the process ends."""
     library = folder / "program.so"
     run_tool([compiler, "-shared", *linked, "-o", str(library)], folder, f"{Path(compiler).name} cannot link a program")
     return ctypes.CDLL(str(library))

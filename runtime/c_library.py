@@ -36,8 +36,8 @@ class CLibrary(Library):
 
     Parallel loops use OpenMP and its environment variables, unless the target has one thread (`c -num-threads=1`); with
     `OMP_WAIT_POLICY=passive` waiting threads yield the processor. `symbols` maps functions to names in the text, which
-    reads `constants` under external symbols and is compiled with C sources, the `imports`. Raises `CompileError` on the
-    first call if there is no compiler, or if it rejects the text.
+    reads `constants` under external symbols; `imports` are further C sources. Raises `CompileError` on the first call
+    if there is no compiler, or if it rejects the text.
     """
 
     def __init__(

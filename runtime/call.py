@@ -1,11 +1,10 @@
 """Calls of compiled functions.
 
 The fast path is a C function for CPython that checks its arguments through the buffer protocol. One routine in LLVM IR
-(`native_call.ll`), compiled once per process, serves every function: a table describes the arguments. It accepts only
-certainly valid ones (arrays of NumPy's own class with the exact type, shape and layout; plain numbers). Others are
-passed to a Python function, which reports errors, converts, or runs a long call interruptibly. So the native check may
-be too strict, but never too lax. It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI
-since Python 3.11.
+(`native_call.ll`), compiled once per process, serves every function by a table of its arguments. It accepts only
+certainly valid ones (arrays of NumPy's own class with the exact type, shape and layout; plain numbers) and passes
+others to a Python function, which reports errors, converts, or runs a long call interruptibly. So it may be too strict,
+but never too lax. It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI since Python 3.11.
 """
 
 from __future__ import annotations
@@ -126,9 +125,9 @@ def native_entry(
 ) -> Callable[..., object] | None:
     """Returns a callable that checks arguments natively and falls back to `slow`, or None.
 
-    It keeps `slow`, which must refer to the compiled code, alive. There is no native path in other or 32-bit Pythons,
-    for more than `MAX_ARGUMENTS` arguments or symbols, for preconditions on numbers other than symbols and arguments,
-    and for symbols that are elements of strided or unsigned arrays.
+    It keeps `slow`, which must refer to the compiled code, alive. Not supported are other and 32-bit Pythons, more than
+    `MAX_ARGUMENTS` arguments or symbols, preconditions on other numbers, and symbols that are elements of strided or
+    unsigned arrays.
     """
     if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
@@ -190,7 +189,6 @@ def _element_table(signature: Signature) -> ctypes.Array[_Element]:
 
 
 def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument) -> object:
-    """Returns the memory that the row points to."""
     element = spec.element
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
@@ -306,7 +304,6 @@ class Caller:
         return returned(bound.results)
 
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
-        """A long call can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
@@ -346,7 +343,7 @@ class Caller:
         return bind_arguments(self.signature, positional, keywords)
 
     def _call_allocating(self, *positional: object, **keywords: object) -> Any:
-        """The native path requires that the other arguments determine all extents of results."""
+        """Natively if the other arguments determine all extents of results."""
         native, signature = self._native, self.signature
         if native is None or keywords or len(positional) != len(signature.args) - signature.results:
             return self.call_in_python(*positional, **keywords)
@@ -364,8 +361,7 @@ class Caller:
         return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
-        """Convert arguments to plain arrays, and retry the native path; if they are plain, call in Python, which
-        reports errors."""
+        """Convert arguments to plain arrays and retry the native path; if they are plain, call in Python."""
         native, signature = self._native, self.signature
         made = None if keywords or native is None else self._made(positional)
         if native is not None and made is not None:
@@ -478,7 +474,7 @@ def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
     """Returns type and extents of optional results: a number, a dimension of an argument, or one of `numbers`, symbols
-    that elements of arguments or preconditions define. None without results, or for other extents or types that NumPy
+    that array elements or preconditions define. None without results, or for other extents or types that NumPy
     lacks."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
@@ -516,7 +512,6 @@ def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
 
 
 def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, CallPrecondition]:
-    """Returns preconditions that define symbols without a source by those with one, in order."""
     found: dict[str, CallPrecondition] = {}
     for fact in signature.facts:
         symbol = fact.defines

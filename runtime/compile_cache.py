@@ -63,8 +63,6 @@ _ABANDONED: Final = 3600
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """Machine code, with the declarations that callers need."""
-
     declarations: str
     """At low level: the kernel, and the function that packs constants for it."""
     caller: str
@@ -188,11 +186,9 @@ class CompileCache:
         return CompileCache(_user_folder(), _user_limit())
 
     def load(self, key: str) -> CompiledKernel | None:
-        """Returns None without a usable kernel."""
         return self._load(key + _KERNEL, CompiledKernel.of_parts)
 
     def load_model(self, key: str) -> ModelEntry | None:
-        """Returns None without a usable model."""
         return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
@@ -273,8 +269,7 @@ class CompileCache:
         return sorted(found, key=lambda entry: entry.used)
 
     def evict(self) -> int:
-        """Remove abandoned unfinished files, and the least recently used ones beyond the limit; returns their
-        number."""
+        """Also remove abandoned unfinished files; returns the number of removed ones."""
         folder = self._trusted()
         if folder is None:
             return 0
@@ -372,6 +367,5 @@ def _version(name: str) -> str:
 
 
 def code_depends_on(target: Target, options: BuildOptions) -> bytes:
-    """Returns inputs of code generation except the program."""
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
     return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

@@ -116,7 +116,7 @@ class CudaQueue(Queue):
 
 
 class CudaDevice(Device):
-    """The primary context, which other libraries of this process share."""
+    """It uses the primary context, which other libraries of this process share."""
 
     def __init__(self, number: int) -> None:
         driver = _driver()

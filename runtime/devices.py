@@ -1,7 +1,6 @@
 """Devices that run kernels, and pools of their memory.
 
-A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order. OpenCL and CUDA need optional
-extras, imported when a program is built.
+A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ class DeviceError(CompileError):
 @dataclass(frozen=True)
 class KernelSpec:
     """`name` is in the IR, `symbol` in the text. `threads` are those of a block, `shared_bytes` the dynamic shared
-    memory. Each of `arguments` is "buffer" or NumPy's name of a scalar's type. `alignment` maps positions of buffers to
-    bytes that tensor cores need. `function` is the host function that launches the kernel."""
+    memory. `arguments` are "buffer" or NumPy's name of a scalar's type. `alignment` maps positions of buffers to bytes
+    that tensor cores need. `function` is the host function that launches the kernel."""
 
     name: str
     symbol: str
@@ -214,8 +213,8 @@ class MemoryPool:
         """Allocations on the device."""
 
     def allocate(self, size: int, owner: object = None, *, is_lasting: bool = False) -> tuple[Memory, int]:
-        """Returns at least `size` bytes and their number, which `release` requires. Lasting allocations are not rounded
-        up for reuse. Raises `DeviceError`."""
+        """Returns memory of at least `size` bytes and its capacity, which `release` requires. Lasting allocations are
+        not rounded up for reuse. Raises `DeviceError`."""
         capacity = max(size, 1) if self._device.exact_memory or is_lasting else _capacity(size)
         with self._lock:
             self._in_use += capacity

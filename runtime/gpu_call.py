@@ -1,9 +1,9 @@
 """One call of a function whose kernels run on a device.
 
-Native host functions call the device as their runtime. Exceptions of Python are kept, and raised when they have ended
-(docs/decisions/0009-devices.md).
+Native host functions call the device as their runtime. An exception of Python is kept, and raised when the host
+function has ended (docs/decisions/0009-devices.md).
 
-Arrays of other libraries in device memory are represented by a *shadow*: a NumPy array with the same address, shape,
+An array of another library in device memory is represented by a *shadow*: a NumPy array with the same address, shape,
 strides and type, never accessed, so that the same code checks arguments in both kinds of memory.
 """
 
@@ -385,7 +385,6 @@ class DeviceCall:
             raise
 
     def _slots(self, views: Mapping[int, DeviceArray]) -> Slots:
-        """Device memory for arrays, bits of numbers, then symbols."""
         signature, bound = self._signature, self.bound
         values: list[int] = []
         for position, slot in enumerate(bound.slots):
@@ -461,8 +460,7 @@ class DeviceCall:
 
 
 def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
-    """Returns the key of checked calls; None if an argument is neither a Python number nor an array with an
-    `identity`."""
+    """None if an argument is neither a Python number nor an array with an `identity`."""
     key: list[object] = []
     streams: dict[object, int] = {}
     for value in values:

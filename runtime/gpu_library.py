@@ -70,7 +70,6 @@ class DeviceProgram:
 
     @cached_property
     def pool(self) -> MemoryPool:
-        """Memory for temporaries and for copies of arguments."""
         return MemoryPool(self.device)
 
     @cached_property
@@ -98,8 +97,6 @@ class DeviceProgram:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Bytes on the device."""
-
     held: int
     """Constants, temporaries and copies of arguments; freed memory is kept for later calls."""
     constants: int
@@ -198,8 +195,8 @@ class GpuFunction(Function):
 
 
 class GpuLibrary(Library):
-    """Functions that run kernels on a device. Without one only the sources are available, and calls raise
-    `device_error`."""
+    """Functions that run kernels on a device, for which they are compiled at once. Without one only the sources are
+    available, and calls raise `device_error`."""
 
     def __init__(
         self,

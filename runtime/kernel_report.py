@@ -21,8 +21,6 @@ bits are cheaper, and Winograd convolutions count as the direct ones,
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel within one call."""
-
     symbol: str
     names: tuple[str, ...]
     """Functions of the program with this kernel."""
@@ -45,7 +43,6 @@ class KernelRow:
 
     @property
     def title(self) -> str:
-        """The first function, and the number of others with the kernel."""
         return self.names[0] + (f" (+{len(self.names) - 1})" if len(self.names) > 1 else "")
 
 
@@ -61,7 +58,6 @@ class MachinePeaks:
     """L2 of all threads together."""
 
     def seconds(self, flops: int, moved_bytes: int) -> float:
-        """Returns a lower bound of the time of a kernel."""
         bandwidth = self.cache if moved_bytes <= self.cache_bytes else self.memory
         return max(flops / (self.gflops * 1e9), moved_bytes / (bandwidth * 1e9))
 
@@ -77,9 +73,7 @@ class ReportSource(Protocol):
         """In terms of the symbols; empty if unknown."""
         ...
 
-    def registered(self, name: str) -> Sequence[str]:
-        """Returns functions called between kernels."""
-        ...
+    def registered(self, name: str) -> Sequence[str]: ...
 
     def peaks(self) -> MachinePeaks | None: ...
 
@@ -101,8 +95,6 @@ class Report(ShownAsText):
     """Functions whose time is spent between kernels."""
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
-        """Add seconds and counts of calls by symbol."""
-
         def measured(row: KernelRow) -> KernelRow:
             symbols = (row.symbol, *row.versions)
             spent, count = (sum(found.get(symbol, 0) for symbol in symbols) for found in (seconds, calls))
@@ -186,7 +178,6 @@ class Report(ShownAsText):
 
 
 def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
-    """Returns a report without times."""
     rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
     formula = source.temporary_formula(name) if size is None else ""
     return Report(name, rows, size, temporary_formula=formula, registered=tuple(source.registered(name)))

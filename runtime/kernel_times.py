@@ -1,7 +1,7 @@
 """Times of the kernels that compiled code calls.
 
-The object of the calling function is linked again with functions that call the kernels and log start and end; for a
-trace, parallel loops log the chunk of each thread.
+The object of the calling function is linked again with functions that call the kernels and log start and end, or for a
+trace the chunks of threads.
 """
 
 from __future__ import annotations
@@ -104,8 +104,6 @@ define void @parallel_for.logged(ptr %fn, ptr %closure, i64 %extent) {{
 
 @dataclass(frozen=True)
 class Event:
-    """A call of a kernel, or a chunk of a parallel loop, by a thread."""
-
     kernel: str
     """The symbol of the kernel, `@` and the name for the function itself, or empty for a chunk."""
     start: float
@@ -117,8 +115,6 @@ class Event:
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """Seconds and calls of kernels by symbol, and seconds of the call."""
-
     seconds: Mapping[str, float]
     calls: Mapping[str, int]
     total: float
@@ -170,7 +166,7 @@ def timed_calls(
 
 
 class _Profiled:
-    """A function with logged calls of kernels: `count, (kernel, nanoseconds), ...`."""
+    """The log is `count, (kernel, nanoseconds), ...`."""
 
     def __init__(
         self,

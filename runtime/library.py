@@ -90,7 +90,7 @@ class Function:
 
 
 class DonatingFunction(Function):
-    """Calls return donated arguments, which are overwritten with results, together with the allocated results."""
+    """Calls return overwritten arguments together with the allocated results."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -111,8 +111,8 @@ class DonatingFunction(Function):
 
 
 class CheckedFunction(Function):
-    """Divisions by zero, and accesses and sizes out of bounds, raise `ZeroDivisionError`, `IndexError` or `ValueError`
-    after the call; it skips such accesses and clamps such sizes."""
+    """A call that divides by zero or leaves bounds raises `ZeroDivisionError`, `IndexError` or `ValueError` at its end;
+    it skips such accesses and clamps such sizes."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -130,7 +130,6 @@ class CheckedFunction(Function):
 
     @contextmanager
     def _log(self) -> Generator[Array]:
-        """Raises an error for the first logged failure on exit."""
         log = np.zeros((len(self._places), 3), np.int64)
         yield log
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
@@ -148,8 +147,6 @@ the bits of each scalar, and then the symbols."""
 
 
 class CallableFunction(Function):
-    """A function that Python runs."""
-
     def __init__(self, signature: Signature, run: Run) -> None:
         self.signature = signature
         self._run = run
@@ -466,7 +463,6 @@ class Library:
         return table_bundle(f"weft library for {self._place()}", ("function", "arguments", "memory"), self._rows())
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """Functions with their arguments, and for models the memory of constants and temporaries."""
         from weft.runtime.kernel_report import report_from  # start-up: 8 ms
 
         rows: list[tuple[str, str, str]] = []

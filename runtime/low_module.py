@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
-    """The module is legalised for C, and compiled on the first call. Raises `CompileError` if C lacks something that it
-    uses."""
+    """`module` must be legalised for C; it is compiled on the first call. Raises `CompileError` if C lacks something
+    that it uses."""
     from weft.backends.c.emit import emit_module  # start-up: 77 ms
     from weft.runtime.c_library import CLibrary  # start-up: 14 ms
 

@@ -16,8 +16,6 @@ _COMPARISONS: Final = {"==": "eq", "<=": "sle", "<": "slt"}
 
 @dataclass
 class _Code:
-    """Lines of LLVM IR, and the bits that are set if numbers are invalid."""
-
     lines: list[str] = field(default_factory=list[str])
     unclear: list[str] = field(default_factory=list[str])
 

@@ -4,10 +4,10 @@ Code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`; `fn` is `v
 Each thread gets a contiguous chunk; sizes differ by at most one. The calling thread runs the first chunk, and then
 unclaimed ones, so a slow worker delays nothing.
 
-The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they spin on
-their own cache line for about 0.1 ms, then sleep on it (a futex). They start with the first parallel loop, stop when
-the interpreter exits, and start anew in a forked child. On Linux the caller sets the affinity of a worker before waking
-it (docs/decisions/0026-places-of-threads.md). A loop that finds the pool busy (nested, or from a second Python thread)
+The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call, from the first
+parallel loop to the exit of the interpreter, and anew in a forked child: they spin on their own cache line for about
+0.1 ms, then sleep on it (a futex). On Linux the caller sets the affinity of a worker before waking it
+(docs/decisions/0026-places-of-threads.md). A loop that finds the pool busy (nested, or from a second Python thread)
 runs serially. Systems other than Linux use a `ThreadPoolExecutor`.
 
 Temporaries come from `ptr weft_alloc(i64 bytes)`, aligned to 64 bytes, and are freed by `void weft_free(ptr)`. Freed
@@ -108,7 +108,6 @@ def get_num_threads(target_threads: int) -> int:
 
 
 def requested_threads() -> int:
-    """Returns 0 if neither `set_num_threads` nor the environment gives a number."""
     return _requested or _environment_threads()
 
 
@@ -160,13 +159,10 @@ def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
 
 
 def linux_ir(architecture: str) -> str:
-    """Sleeping, waking and placement of threads."""
     return ir_text(_FUTEX, futex=FUTEX_SYSCALLS[architecture], **_PLACE_SYSCALLS[architecture])
 
 
 class _FutexPool:
-    """Python threads lend their stacks to the native pool."""
-
     def __init__(self) -> None:
         architecture = platform.machine()
         module = jit_forever(pool_ir(architecture, linux_ir(architecture)), 0)
@@ -295,7 +291,7 @@ def symbol_addresses() -> dict[str, int]:
 
 
 def cached_bytes() -> int:
-    """Memory that is kept for reuse."""
+    """Returns the bytes of freed memory that are kept for reuse."""
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_memory().address("weft_memory_held"))())
 
 

@@ -78,8 +78,6 @@ def pick_device(name: str = "") -> OpenClDevice:
 
 
 class OpenClQueue(Queue):
-    """An in-order queue with profiling."""
-
     def __init__(self, device: OpenClDevice) -> None:
         self.device = device
         cl = _pyopencl()

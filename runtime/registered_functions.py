@@ -119,13 +119,11 @@ def raising_failures() -> Generator[None]:
 
 
 def registered_functions_ir(*, thread_local: bool) -> str:
-    """`weft_set_function`, `weft_failure` and `weft_call_registered` as LLVM IR."""
     return ir_text(_FILE, thread_local="thread_local" if thread_local else "")
 
 
 @cache
 def call_registered_address() -> int:
-    """Returns the address for code compiled into this process."""
     module = jit_forever(registered_functions_ir(thread_local=False), 0)
     _set_callback(module.address(SET_FUNCTION))
     return module.address(CALL_REGISTERED)
@@ -136,7 +134,7 @@ _connected: Final[set[int]] = set()
 
 
 def connect(code: ctypes.CDLL) -> bool:
-    """Let a loaded library call registered Python functions. Returns whether it can."""
+    """Returns whether a loaded library calls registered functions."""
     address = address_of(code, SET_FUNCTION)
     if address is None:
         return False

@@ -1,4 +1,4 @@
-"""Run times of compiled functions, without the cost of calling them from Python."""
+"""Run times of compiled functions, without the cost of calls from Python."""
 
 from __future__ import annotations
 

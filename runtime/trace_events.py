@@ -1,7 +1,7 @@
 """Traces in the trace-event format of Perfetto (ui.perfetto.dev) and chrome://tracing.
 
-One process has the stages and passes of the build, with a thread for each helper; another one the calls, with kernels
-on the calling thread and chunks of parallel loops on their threads.
+One process is the build, with a thread for each helper; another one is the calls, with a thread for each that ran
+kernels or chunks of parallel loops.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RUN: Final = 2
 
 
 def trace_events(spans: Sequence[Span], runs: Sequence[Sequence[Event]], rows: Iterable[KernelRow]) -> dict[str, Any]:
-    """Returns a JSON object. `rows` describe the kernels."""
+    """Returns JSON."""
     by_symbol = {symbol: row for row in rows for symbol in (row.symbol, *row.versions)}
     origin = min([*(span.start for span in spans), *(event.start for run in runs for event in run)], default=0.0)
     events: list[dict[str, Any]] = [

@@ -111,7 +111,7 @@ def _parameter_text(parameter: inspect.Parameter) -> str:
 
 
 def checked_argument(subject: str, name: str, hint: object, value: object) -> Any:
-    """Check one argument as `checked` does, for classes that a module imports lazily."""
+    """For classes that a module imports lazily."""
     try:
         return _converted(value, hint)
     except _WrongTypeError:

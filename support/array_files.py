@@ -28,7 +28,7 @@ def read_npy(path: str) -> Array:
 
 
 def read_npz(path: str) -> Mapping[str, Array]:
-    """Returns the arrays by name. Raises `CompileError` for other content, and `OSError`."""
+    """Raises `CompileError` for other content, and `OSError`."""
     try:
         loaded: Any = np.load(path, allow_pickle=False)
         if not isinstance(loaded, np.ndarray):

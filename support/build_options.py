@@ -22,8 +22,6 @@ Insertions: TypeAlias = Mapping[str, Inserted]
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """The options except the target."""
-
     scheduled: bool = True
     """Whether schedules in the module are applied."""
     default_schedule: bool = True
@@ -59,7 +57,7 @@ class BuildOptions:
         return target.kind == "llvm" and not target.obstacle and not self.passes and not self.checked
 
     def of_kernels(self) -> BuildOptions:
-        """Returns the options of separately compiled kernels: no user schedules and no graphs."""
+        """Separately compiled kernels have no user schedules and no graphs."""
         database = None if self.database is None else os.fspath(self.database)  # passed to worker processes
         return BuildOptions(default_schedule=self.default_schedule, verify=self.verify, database=database)
 

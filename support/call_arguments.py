@@ -1,4 +1,4 @@
-"""Checks of the arguments of a call in Python, with a separate error for each mistake."""
+"""Checks of the arguments of a call in Python, with an error for each mistake."""
 
 from __future__ import annotations
 
@@ -269,7 +269,6 @@ def _kind_of(value: object) -> str:
 
 
 def described(value: object) -> str:
-    """Returns the type and the shortened text."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     return f"{_kind_of(value)} {reprlib.repr(value)}"
@@ -300,7 +299,6 @@ def stored_dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Record the symbols of the shape with their source."""
     try:
         wanted = numpy_dtype(spec)
     except TypeError as error:
@@ -417,7 +415,6 @@ def overlaps_itself(array: Array) -> bool:
 
 
 def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Symbols) -> None:
-    """Check the preconditions on numbers, and compute extents of omitted results."""
     values = {**numbers, **{name: value for name, (value, _) in symbols.items()}}
     for fact in signature.facts:
         if fact.defines is not None and fact.defines not in values:

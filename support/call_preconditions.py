@@ -53,7 +53,6 @@ class Comparison:
             return False
 
     def difference(self, values: Mapping[str, Any]) -> Any:
-        """Returns left minus right, on numbers or on other objects with their arithmetic."""
         return self.left(values) - self.right(values)
 
     @property

@@ -260,6 +260,5 @@ class Signature:
         return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 
     def parameter_types(self) -> tuple[str, ...]:
-        """Returns LLVM's types, symbols included."""
         args = ("ptr" if isinstance(arg, ArraySpec) else arg.element.llvm for arg in self.args)
         return (*args, *("i64" for _ in self.symbols))

@@ -60,7 +60,7 @@ def _fits(lines: Sequence[Sequence[str]], left: Sequence[int], others: Sequence[
 
 
 def shortened(text: str, most: int) -> str:
-    """Keep the start and the end, because names of kernels differ at both."""
+    """Names of kernels differ at both ends."""
     if len(text) <= most:
         return text
     end = (most - 1) // 2

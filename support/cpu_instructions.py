@@ -270,12 +270,11 @@ def tile_product_intrinsic(target: Target, a_signed: bool | None, b_signed: bool
 
 
 def has_table_lookup(target: Target) -> bool:
-    """Returns whether registers can hold a lookup table of 256 bytes."""
+    """Returns whether a CPU has lookups in a table of 256 bytes in registers."""
     return target.vector_bytes == 64 and has_intrinsic(target, TABLE_LOOKUP)
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:
-    """Returns the AVX-512DQ intrinsic for extrema of floats."""
     return f"x86.avx512.mask.range.{'ps' if element_bits == 32 else 'pd'}.{bits}"
 
 

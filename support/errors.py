@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class WeftError(PassFailedException):
-    """Base of errors about user input. xDSL's drivers report it as a diagnostic."""
+    """Base of errors about user input; xDSL's drivers report them as diagnostics."""
 
     passes: tuple[str, ...] = ()
     """The passes in which it was raised, innermost first, if a tool or a caller chose them."""

@@ -12,7 +12,7 @@ from weft.support.errors import CompileError
 
 
 def check_output(path: Path, *inputs: Path) -> None:
-    """Raises `CompileError` if the folder of `path` is missing, or if `path` is a folder or one of `inputs`."""
+    """Raises `CompileError` if there is no folder, or if `path` is a folder or one of `inputs`."""
     if not os.path.isdir(path.parent):
         raise CompileError(f"'{path}': there is no folder '{path.parent}'")
     if os.path.isdir(path):

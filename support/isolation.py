@@ -92,7 +92,6 @@ class Worker:
         return pickle.load(self._process.stdout)
 
     def last_words(self) -> str:
-        """Prefers a line of LLVM."""
         status = self._process.wait()
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
@@ -126,7 +125,6 @@ _current: Worker | None = None
 
 
 def _worker() -> Worker:
-    """A forked child starts a new one."""
     global _current
     if _current is None or _current.owner != os.getpid():
         _current = Worker()

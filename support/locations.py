@@ -62,7 +62,7 @@ def source_location(attribute: Attribute) -> SourceLocation | None:
 
 
 def location_parts(attribute: Attribute) -> Sequence[Attribute]:
-    """Returns the parts of a fused location, or the location itself."""
+    """A location that is not fused is its only part."""
     from xdsl.dialects.builtin import FusedLoc
 
     if not isinstance(attribute, FusedLoc):
@@ -197,7 +197,6 @@ def render_operation(operation: Operation) -> str:
 
 
 def _printed_line(operation: Operation) -> str:
-    """Values have the names of its function."""
     from io import StringIO
 
     from xdsl.printer import Printer

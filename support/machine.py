@@ -127,7 +127,7 @@ def base_features(triple: str, cpu: str) -> str:
 
 @cache
 def initialize_llvm(every_target: bool) -> None:
-    """Registering the host's takes 1 ms."""
+    """Register LLVM's targets; the host's takes 1 ms."""
     import llvmlite.binding as llvm
 
     if every_target:
@@ -155,7 +155,6 @@ def check_triple(triple: str) -> None:
 
 
 def triple_of_cpu(cpu: str) -> str:
-    """Returns the host's, unless the CPU is known to be of another architecture."""
     host = host_triple().split("-", 1)[0].replace("arm64", "aarch64")
     if cpu in _COMMON_CPUS.get(host, ()):
         return host_triple()
@@ -300,7 +299,6 @@ _GENERATED_TILES: Final = ("amx-tile", "amx-bf16", "amx-int8")
 
 
 def required_features(triple: str, cpu: str, features: str) -> tuple[str, ...]:
-    """Returns the features that a CPU of this architecture needs for code of `cpu`."""
     names = tuple(
         n for n in process_features() if n not in _NOT_GENERATED and (not n.startswith("amx") or n in _GENERATED_TILES)
     )

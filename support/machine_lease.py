@@ -26,7 +26,7 @@ def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = No
         if fcntl is not None:
             place = Path(tempfile.gettempdir() if folder is None else folder)
             try:
-                # The gate prevents that shared holders starve an exclusive one.
+                # A waiting exclusive holder keeps the gate, else shared ones would starve it.
                 gate, lease = (_opened(place, name, held) for name in ("gate", "lease"))
             except (OSError, UntrustedError) as error:
                 _warn(error.message if isinstance(error, UntrustedError) else str(error))

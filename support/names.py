@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 
 def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
-    """Returns the first unused of `wanted`, `wanted_1`, ..., numbered from `first`."""
+    """Returns the first unused of `wanted`, `wanted_1`, ... from `first` on."""
     name, number = wanted, first
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1

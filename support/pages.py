@@ -11,7 +11,7 @@ LARGE_PAGE: Final = 2 << 20
 
 
 def fresh_pages(size: int) -> mmap.mmap:
-    """The memory is zeroed. From two large pages on, these are used: streams read up to twice as fast; smaller memory
+    """Allocate zeroed memory, from two large pages on in large pages: streams read up to twice as fast. Smaller memory
     would waste as many bytes as it holds."""
     if sys.platform == "win32":
         return mmap.mmap(-1, max(size, 1))

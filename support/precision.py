@@ -1,4 +1,4 @@
-"""Types of the factors of products and convolutions, which are accumulated in float32."""
+"""Types of the factors of products and convolutions, which accumulate in float32."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Span:
 
 
 class Stopwatch:
-    """Wall time by stage; `print(stopwatch)` shows a table."""
+    """`print(stopwatch)` shows a table."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -44,7 +44,6 @@ class Stopwatch:
 
     @contextmanager
     def span(self, name: str) -> Generator[None]:
-        """The stage measures the time of its parts."""
         start = perf_counter()
         try:
             yield

@@ -103,7 +103,6 @@ def registered_kind(name: str) -> TargetKind | None:
 
 
 def target_kinds() -> tuple[str, ...]:
-    """Returns names, built-in ones first."""
     return (*OWN_KINDS, *_REGISTERED)
 
 
@@ -213,7 +212,6 @@ class Target:
 
     @property
     def has_kernels(self) -> bool:
-        """Whether programs are kernels and the host code that launches them."""
         return self.kind in GPU_KINDS
 
     @property
@@ -249,7 +247,6 @@ class Target:
         return _parsed(text, target_kinds())
 
     def _read_options(self) -> dict[str, int]:
-        """Returns the limits of kernels."""
         text = self.kind
         try:
             words = shlex.split(text)

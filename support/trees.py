@@ -1,4 +1,4 @@
-"""Trees of labelled nodes, as text and as HTML."""
+"""Trees of labelled nodes."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def read_trusted(path: Path, most: int) -> memoryview:
 
 
 def write_trusted(path: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Atomic, for this user only, in a `trusted_folder`. Raises `OSError`."""
+    """Write atomically, for this user only, in a `trusted_folder`. Raises `OSError`."""
     beside = path.with_name(f".weft-{secrets.token_hex(8)}")
     try:
         handle = os.open(beside, _FLAGS | os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

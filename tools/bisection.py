@@ -30,7 +30,7 @@ _LINES = 60
 
 @dataclass(frozen=True)
 class Culprit:
-    """The passes, outermost first, and the IR before and after the change."""
+    """`passes` are outermost first."""
 
     passes: tuple[str, ...]
     mismatch: Mismatch

@@ -197,7 +197,7 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
 
 
 def _inputs(function: Function, arguments: argparse.Namespace) -> Iterator[dict[str, Value]]:
-    """Yields the calibration data unless `--input` is given, else files or random numbers."""
+    """Yields calibration data unless `--input` is given."""
     signature = function.signature
     names = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if arguments.calibrate is not None and not arguments.input:

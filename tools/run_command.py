@@ -359,8 +359,6 @@ _SECONDS_OF_EDGES = 2.0
 
 @dataclass
 class _EdgeComparison:
-    """Compares a compiled function with the interpreter on edge values."""
-
     compiled: Function
     interpreter: Interpreter
     function: FuncOp

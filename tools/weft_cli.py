@@ -1,6 +1,6 @@
 """The `weft` command: one module per subcommand, imported on use.
 
-It has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if words are optional.
+The module has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if words are optional.
 """
 
 from __future__ import annotations

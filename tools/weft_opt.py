@@ -64,8 +64,6 @@ _LARGE: Final = 16
 
 @runtime_checkable
 class StagedTarget(Protocol):
-    """Compiles in stages, to text or to machine code."""
-
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str | bytes: ...
 
 
@@ -274,7 +272,6 @@ class WeftOptMain(xDSLOptMain):
         return status
 
     def _information(self) -> str | None:
-        """Returns None unless a flag requests information."""
         args = self.args
         if args.version:
             return versions()
@@ -320,7 +317,7 @@ class WeftOptMain(xDSLOptMain):
             print(f"note: '{path}' reproduces this: weft-opt {path} --run-reproducer", file=sys.stderr)
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
-        """Returns chunks with the number of lines before each, and the frontend."""
+        """Each chunk has the number of lines before it."""
         name = self.get_input_name()
         if name == _STDIN:
             data, extension = sys.stdin.buffer.read(), "mlir"
@@ -431,13 +428,12 @@ class WeftOptMain(xDSLOptMain):
                 print(f"note: --validate did not compare @{function}: {reason}", file=sys.stderr)
 
     def _printed_whole(self, prog: ModuleOp) -> str:
-        """Include parts that flags omit from the output."""
+        """Include parts that flags omit."""
         stream = StringIO()
         ScopedMLIRTarget().emit(self.ctx, prog, stream)
         return stream.getvalue().rstrip("\n")
 
     def _run_step(self, step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
-        """The step may be one of a composite pass."""
         whole = self._running[-1] if self._running else None
         self._unchanged = copy_of(module) if self.args.bisect and whole is None else self._unchanged
         self._running.append(step.run.name)

@@ -1,7 +1,7 @@
 """The signatures of a shared library: JSON under the symbol `weft_library`.
 
 {"weft": 2, "checksum": "...", "target": "llvm -mtriple=... -mcpu=znver4 ...", "requires": ["avx2", ...], "functions": [
-{"name": "mm", "symbol": "mm", "args": [{"name": "A", "dtype": "float32", "shape": [128, "n"], ...}], ...}]}
+  {"name": "mm", "symbol": "mm", "args": [{"name": "A", "dtype": "float32", "shape": [128, "n"], ...}], ...}]}
 
 The checksum covers the loadable segments of an ELF file, so a library stays valid after `strip`. Files of other formats
 have no checksum: signatures of the system may cover them.
@@ -102,7 +102,6 @@ def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def sealed(library: bytes) -> bytes:
-    """Put the checksum into the text."""
     found = _TEXT.search(library)
     if found is None or not library.startswith(_ELF):
         return library

@@ -24,9 +24,9 @@ from weft.support.machine import process_cpu, process_features
 def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrary:
     """Load a shared library exported by weft; `weights` is the file of its large constants.
 
-    The current content of the file is loaded, and stays loaded until the process ends. Raises `CompileError` if the
-    file is not such a library, is damaged, or needs another CPU, and if the weights are missing, truncated, damaged or
-    of another program; `OSError` if there is no file.
+    The current content of the file is loaded, until the process ends. Raises `CompileError` if the file is not such a
+    library, is damaged, or needs another CPU, and if the weights are missing, truncated, damaged or of another program;
+    `OSError` if there is no file.
     """
     file = Path(path)
     if not os.path.isfile(file) and not os.path.isdir(file) and os.path.exists(file):

@@ -110,7 +110,6 @@ class Program:
         stopwatch: Stopwatch | None = None,
         weights: str | Path | None = None,
     ) -> Path:
-        """See `Library.export`."""
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)

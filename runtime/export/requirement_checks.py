@@ -37,8 +37,6 @@ static inline int64_t weft_checked_remainder(int64_t x, int64_t y, bool *bad) {
 
 @dataclass(frozen=True)
 class _Number:
-    """A C expression with the arithmetic of preconditions."""
-
     text: str
 
     def __add__(self, other: _Number | int) -> _Number:

@@ -45,7 +45,7 @@ _ADVISE: Final = "%advised = call i32 @madvise(ptr %pages, i64 %span, i32 14)"
 
 @dataclass(frozen=True)
 class ExportedConstants:
-    """LLVM IR declares them as `weft_const_<n>`. `in_file`: elements are in a file of weights."""
+    """LLVM IR declares them as `weft_const_<n>`."""
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False

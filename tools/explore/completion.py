@@ -31,8 +31,6 @@ _BUFFERS: Final = (kinds.READ_BUFFER, kinds.WRITTEN_BUFFER, kinds.READ_OR_WRITTE
 
 @dataclass(frozen=True)
 class Completion:
-    """A text that replaces the end of the line from `start`."""
-
     start: int
     text: str
     detail: str = ""
@@ -72,7 +70,6 @@ def _candidates(before: str, prefix: str, state: State) -> Iterator[tuple[str, s
 
 
 def _open_call(before: str) -> tuple[str, str] | None:
-    """Returns the innermost open call and its arguments so far."""
     opened: list[int] = []
     for at, letter in enumerate(before):
         if letter in "([":

@@ -22,8 +22,6 @@ class Reply:
 
 @dataclass
 class Workbench:
-    """The session that the operations are about."""
-
     target: str = "llvm"
     passes: str | None = None
     shapes: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -63,8 +63,6 @@ class PassItem:
 
 @dataclass(frozen=True)
 class StepItem:
-    """A step of a schedule, with the queries before it."""
-
     steps: tuple[sched.StepOp, ...]
     title: str
     summary: str
@@ -88,8 +86,6 @@ Item: TypeAlias = "PassItem | StepItem | Stage"
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The program at one point, with the rest of its pipeline."""
-
     title: str
     kind: str
     """`input`, `pass`, `step` (of a schedule of the pipeline) or `primitive` (applied by the user)."""
@@ -200,13 +196,10 @@ def _after_step(state: State, item: StepItem, rest: tuple[Item, ...]) -> State:
 
 
 def pass_text(run: ModulePass) -> str:
-    """Returns a pass with its options, as `weft-opt -p` accepts it."""
     return pipeline_text((run,)).removeprefix("builtin.module(").removesuffix(")")
 
 
 def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
-    """Returns the pipeline of `weft.build`."""
-
     def to_loops(module: ModuleOp) -> list[Item]:
         import_stablehlo_loops(module)
         convert_from_upstream(_context(), module)
@@ -293,7 +286,6 @@ def _lowering_items(module: ModuleOp, target: str, options: BuildOptions) -> lis
 
 
 def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
-    """Take the schedules out of a module."""
     items: list[Item] = []
     for trace in schedules_of(module):
         if only in (None, trace.sym_name.data):

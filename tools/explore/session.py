@@ -91,8 +91,6 @@ class TimeResult:
 
 @dataclass(frozen=True)
 class _History:
-    """The states and the position among them, for undo."""
-
     states: tuple[State, ...]
     at: int
 
@@ -292,8 +290,8 @@ class Session:
     # Runs
 
     def run(self, func: str | None = None, seed: int = 0) -> RunResult:
-        """Compare with the interpreter on the input, or if that would take long, with the compiled unscheduled input.
-        Arrays are random."""
+        """Run the program on random arrays, and compare with the interpreter on the input, or if that would take long,
+        with the compiled unscheduled input."""
         library, name, as_is = self._compiled(func)
         compiled = library[name]
         original = self.states[0].module
@@ -322,7 +320,7 @@ class Session:
         return RunResult(str(signature), agrees, tuple(lines))
 
     def time(self, func: str | None = None) -> TimeResult:
-        """Arrays are random."""
+        """Measure calls of the current program on random arrays."""
         library, name, as_is = self._compiled(func)
         compiled = library[name]
         values = make_arguments(compiled.signature, Request({}, 0, needs_positive(self.states[0].module)))
@@ -334,7 +332,6 @@ class Session:
         return found
 
     def _compiled(self, func: str | None) -> tuple[Library, str, str]:
-        """Returns the library, its entry function, and how it was compiled."""
         state = self.state
         has_loops = any(isinstance(op, ForOp | BlockOp) for op in operations_in(state.module))
         by_default = not has_loops and not state.group

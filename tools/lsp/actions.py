@@ -71,7 +71,6 @@ def _loop_or_block(document: Document, line: int) -> ForOp | BlockOp | None:
 
 
 def primitives_for(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
-    """Yields titles, and the passes for them."""
     if isinstance(op, BlockOp):
         name = f'block="{op.label}"{_func(op)}'
         yield f'Inline block "{op.label}" into its readers', f"tir-compute-inline{{{name}}}"

@@ -57,7 +57,7 @@ _KINDS = {"func.func": SymbolKind.Function, "tir.for": SymbolKind.Array, "tir.bl
 
 @dataclass
 class Document:
-    """An open file, and the index of its last successful parse."""
+    """`index` is of the last successful parse."""
 
     uri: str
     text: Text

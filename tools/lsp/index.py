@@ -122,8 +122,6 @@ class Analysis:
 
 
 class IndexingParser(LocatedParser):
-    """Records the locations of names and operations."""
-
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0, *, base: int = 0) -> None:
         self.base = base
         self.mentions: list[Mention] = []

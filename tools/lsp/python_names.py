@@ -74,7 +74,6 @@ class PythonDocument(Document):
         return [] if found is None else list(_source_of(found))
 
     def references(self, position: Position) -> list[Location]:
-        """Returns the uses of a variable in its function."""
         name = self._name_at(position)
         if name is None or isinstance(name, ast.Attribute) or self._binding(name) is None:
             return []
@@ -172,7 +171,6 @@ class PythonDocument(Document):
         return found if inspect.isclass(found) else None
 
     def _assigned_class(self, binding: ast.Name) -> ast.AST | None:
-        """Returns `C` of `binding = C(...)`."""
         for node in ast.walk(self._function(binding) or self._tree):
             if isinstance(node, ast.Assign) and binding in node.targets and isinstance(node.value, ast.Call):
                 return node.value.func
@@ -204,7 +202,6 @@ class PythonDocument(Document):
         return max(around, key=lambda f: f.lineno, default=None)
 
     def _is_of_weft(self, function: _Function) -> bool:
-        """Returns whether a decorator of weft reads it, as `T.prim_func` does."""
         calls = (d.func if isinstance(d, ast.Call) else d for d in function.decorator_list)
         return any(self._object(call) is not None for call in calls)
 

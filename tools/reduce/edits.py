@@ -221,7 +221,7 @@ _NUMBER = re.compile(r"(?:(?<![\w.%@#^!$\"+-])|(?<=\dx)|(?<=\?x)|(?<=<)|(?<=, ))
 
 
 def numbers_in(text: str) -> list[int]:
-    """Excludes 1; descending."""
+    """Returns the integers above 1 in descending order."""
     return sorted({number for m in _NUMBER.finditer(text) if (number := int(m[0])) > 1}, reverse=True)
 
 
@@ -444,7 +444,6 @@ def _one(attribute: Attribute) -> Attribute:
 
 
 def size_of(module: ModuleOp) -> int:
-    """Returns twice the operations, plus the parameters and results of functions."""
     size = 0
     for op in _inside(module):
         size += 2

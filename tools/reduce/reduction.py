@@ -133,7 +133,6 @@ class Reduction:
             best = found
 
     def _reduce_module(self, best: Candidate, what: str) -> Candidate:
-        """Apply an edit to ever smaller parts of its places."""
         self._told(what)
         listing = EDITS[what]
 

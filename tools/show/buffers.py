@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
-    """Returns parameters, then other buffers in the order of their first access."""
+    """Parameters precede other buffers, which are in the order of their first access."""
     found: dict[SSAValue, list[Access]] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(function):

@@ -98,7 +98,6 @@ def convergence_chart(task: TaskReport) -> str:
 
 
 def weight_chart(report: SearchReport) -> str:
-    """Returns the fraction of the total time of each task."""
     weights = [(task.name, task.weight) for task in report.tasks if task.weight]
     total = sum(weight for _, weight in weights)
     if not total:
@@ -127,7 +126,6 @@ def _axes(
     ys: tuple[float, float],
     names: tuple[str, str],
 ) -> Iterator[str]:
-    """Yields numbered lines at the powers of ten, and the names of the axes."""
     for x in _powers(*xs):
         yield f'<path class="grid" d="M{across(x):.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
         yield _text(across(x), _HEIGHT - _BOTTOM + 18, f"{x:g}", "note middle")
@@ -144,7 +142,6 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Multiples by 1, 2 and 5 of powers of ten."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low > 4 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]

@@ -41,8 +41,6 @@ from weft.tools.show.tables import (
 
 @dataclass(frozen=True)
 class _Section:
-    """A section with an entry in the navigation."""
-
     name: str
     title: str
     body: str
@@ -212,7 +210,6 @@ def _program_data(report: ProgramReport) -> dict[str, Any]:
 
 
 def _kernel_data(report: ProgramReport) -> list[dict[str, Any]]:
-    """Returns functions, operators, and places in `report.schedules`."""
     functions = [[name.removeprefix("@") for name in steps.title.split(", ")] for steps in report.schedules]
     found: list[dict[str, Any]] = []
     for number, row in enumerate(report.roofline.rows, 1):
@@ -271,7 +268,7 @@ def _schedule(steps: ScheduleSteps, nodes: _Interned, rows: _Interned) -> dict[s
 
 
 def _tree(trees: Sequence[Tree], nodes: _Interned) -> list[int]:
-    """Returns alternating depths and indices of nodes, parents before children."""
+    """Returns depths and indices of nodes in turns, parents before children."""
     flat: list[int] = []
     for tree in trees:
         for depth, node in tree.nodes():

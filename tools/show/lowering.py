@@ -142,7 +142,6 @@ class _Collector:
         to_tir(self._pipeline(), run)
 
     def _note_holders(self) -> None:
-        """Find the operators of the program in private functions."""
         for name, function in functions_of(self.module).items():
             if function.sym_visibility is not None and function.sym_visibility.data == "private":
                 for op in operations_in(function):

@@ -114,8 +114,6 @@ class TrialPoint:
 
 @dataclass(frozen=True)
 class TaskReport:
-    """The records of a workload for a target on a kind of machine."""
-
     name: str
     key: str
     target: str

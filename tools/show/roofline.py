@@ -41,7 +41,7 @@ NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were ker
 def roofline_of(
     module: ModuleOp, target: Target, options: BuildOptions, extent: int | None, *, with_peaks: bool
 ) -> Roofline:
-    """Times are missing. `extent` is that of dynamic dimensions of arguments."""
+    """Returns kernels without times. `extent` is that of dynamic dimensions of arguments."""
     source, entries = report_of(Pipeline(module, target, options)), functions_of(module)
     rows: list[KernelRow] = []
     if source is not None:

@@ -56,7 +56,6 @@ def _position(module: ModuleOp, shown: Sequence[str], name: str, calls: tuple[st
 
 
 def _calls(trace: sched.FuncOp) -> list[str]:
-    """Returns IR if the trace has no form in Python."""
     try:
         return list(calls_of(trace))
     except CompileError:

@@ -100,7 +100,6 @@ def _steps(workload: Workload, record: Record, target: str) -> ScheduleSteps:
 
 
 def _rows(task: TaskReport, workload: Workload | None) -> list[KernelRow]:
-    """Returns the kernel with the times of the fastest and of the default schedule."""
     if workload is None or task.seconds is None:
         return []
     try:

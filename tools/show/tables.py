@@ -37,7 +37,6 @@ def memory_table(rows: Iterable[MemoryRow]) -> Table:
 
 
 def stage_table(stages: Sequence[LoweringStage]) -> Table:
-    """`changed` is the number of functions."""
     rows: list[tuple[str, ...]] = []
     before: dict[str, str] = {}
     for stage in stages:
@@ -101,7 +100,7 @@ def speed(row: KernelRow) -> float | None:
 
 
 def attainable(roofline: Roofline, row: KernelRow) -> float | None:
-    """Returns the maximum GFLOP/s on the machine."""
+    """Returns GFLOP/s."""
     if roofline.peaks is None or not row.flops or not row.moved_bytes:
         return None
     calls = max(row.calls, 1)
