@@ -63,6 +63,8 @@ _ABANDONED: Final = 3600
 
 @dataclass(frozen=True)
 class CompiledKernel:
+    """Machine code, and the declarations that callers need."""
+
     declarations: str
     """At low level: the kernel, and the function that packs constants for it."""
     caller: str

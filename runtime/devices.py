@@ -38,17 +38,22 @@ class DeviceError(CompileError):
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """`name` is in the IR, `symbol` in the text. `threads` are those of a block, `shared_bytes` the dynamic shared
-    memory. `arguments` are "buffer" or NumPy's name of a scalar's type. `alignment` maps positions of buffers to bytes
-    that tensor cores need. `function` is the host function that launches the kernel."""
+    """A kernel of a program."""
 
     name: str
+    """The name in the IR."""
     symbol: str
+    """The name in the text."""
     threads: Dimensions
+    """Threads of a block."""
     arguments: tuple[str, ...]
+    """Each is "buffer" or NumPy's name of a scalar's type."""
     shared_bytes: int = 0
+    """Dynamic shared memory of a launch."""
     alignment: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Maps positions of buffers to bytes, if tensor cores need more than other accesses."""
     function: str = ""
+    """The host function that launches the kernel."""
 
     @property
     def slots(self) -> struct.Struct:
@@ -63,7 +68,7 @@ def _slots(arguments: tuple[str, ...]) -> struct.Struct:
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """For CUDA, `binary` is the compiled text for the target's architecture."""
+    """The text of kernels."""
 
     text: str
     kernels: tuple[KernelSpec, ...]
@@ -71,6 +76,7 @@ class KernelProgram:
     barriers_in_branches: bool = False
     """Whether barriers are in branches that are uniform in each thread block."""
     binary: bytes = b""
+    """For CUDA: the text, compiled for the architecture of the target."""
 
 
 Memory: TypeAlias = Any

@@ -82,12 +82,15 @@ _pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """The shadow is of uint16 if `is_bfloat16`; `stream` is its library's, and `owner` has the memory."""
+    """An array on a device."""
 
     shadow: Array
+    """Of uint16 if the elements are bfloat16."""
     is_bfloat16: bool
     stream: int
+    """The stream of the library of the array."""
     owner: object
+    """The owner of the memory."""
 
 
 def device_of(value: object) -> tuple[int, int] | None:

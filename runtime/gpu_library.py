@@ -97,6 +97,8 @@ class DeviceProgram:
 
 @dataclass(frozen=True)
 class DeviceMemory:
+    """Bytes of device memory."""
+
     held: int
     """Constants, temporaries and copies of arguments; freed memory is kept for later calls."""
     constants: int

@@ -21,6 +21,8 @@ bits are cheaper, and Winograd convolutions count as the direct ones,
 
 @dataclass(frozen=True)
 class KernelRow:
+    """A kernel within one call."""
+
     symbol: str
     names: tuple[str, ...]
     """Functions of the program with this kernel."""

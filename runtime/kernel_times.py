@@ -104,6 +104,8 @@ define void @parallel_for.logged(ptr %fn, ptr %closure, i64 %extent) {{
 
 @dataclass(frozen=True)
 class Event:
+    """Work of a thread."""
+
     kernel: str
     """The symbol of the kernel, `@` and the name for the function itself, or empty for a chunk."""
     start: float
@@ -115,6 +117,8 @@ class Event:
 
 @dataclass(frozen=True)
 class KernelTimes:
+    """Seconds and calls by symbol."""
+
     seconds: Mapping[str, float]
     calls: Mapping[str, int]
     total: float

@@ -16,6 +16,8 @@ _COMPARISONS: Final = {"==": "eq", "<=": "sle", "<": "slt"}
 
 @dataclass
 class _Code:
+    """Lines of LLVM IR."""
+
     lines: list[str] = field(default_factory=list[str])
     unclear: list[str] = field(default_factory=list[str])
 

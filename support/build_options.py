@@ -22,6 +22,8 @@ Insertions: TypeAlias = Mapping[str, Inserted]
 
 @dataclass(frozen=True)
 class BuildOptions:
+    """Options except the target."""
+
     scheduled: bool = True
     """Whether schedules in the module are applied."""
     default_schedule: bool = True

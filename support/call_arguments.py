@@ -37,13 +37,15 @@ _Symbols: TypeAlias = dict[str, tuple[int, str]]
 
 @dataclass(frozen=True)
 class BoundArguments:
-    """`slots` contains for each parameter a pointer, the bits of a scalar, or the value of a symbol. `arrays`, by
-    position, keep the memory alive; `results` are the allocated ones."""
+    """Arguments of the native function."""
 
     slots: tuple[int, ...]
+    """For each parameter a pointer, the bits of a scalar, or the value of a symbol."""
     arrays: Mapping[int, Array]
+    """By position; they keep the memory alive."""
     symbols: Mapping[str, int]
     results: tuple[Array | AllocatedResult, ...]
+    """The allocated results."""
 
 
 class AllocatedResult:

@@ -118,19 +118,19 @@ class Violation:
 
 @dataclass(eq=False, repr=False)
 class ScheduleError(WeftError):
-    """A schedule primitive was rejected; the IR is unchanged.
-
-    Attributes: `primitive` (its name), `requirement` (the number in its docstring, 0 for invalid arguments), `summary`
-    (the requirement in words), `violation`, `operation` (its location) and `subject` (the block or loop it was applied
-    to).
-    """
+    """A schedule primitive was rejected; the IR is unchanged."""
 
     primitive: str
+    """The name of the primitive."""
     requirement: int
+    """The number in the docstring of the primitive; 0 for invalid arguments."""
     summary: str
+    """The requirement in words."""
     violation: Violation
     operation: Operation | None = None
+    """Its location is that of the error."""
     subject: str = ""
+    """The block or loop that the primitive was applied to."""
 
     @property
     def code(self) -> str:

@@ -60,11 +60,14 @@ class Blocks:
 
 @dataclass(frozen=True)
 class _Format:
-    """Weights and bytes per block, and the decoder of blocks (n, k / weights, bytes)."""
+    """A block type."""
 
     weights: int
+    """Weights per block."""
     size: int
+    """Bytes per block."""
     read: Callable[[Array], Blocks]
+    """Decodes a matrix of blocks (n, k / weights, bytes)."""
 
 
 @dataclass(frozen=True)

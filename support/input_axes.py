@@ -24,10 +24,10 @@ _SYNTAX: Final = "axes are numbers, names or inclusive ranges, as 1x128, bxs or 
 
 @dataclass(frozen=True)
 class Axis:
-    """The extent, a number or the text of an expression, and its stated range. Without an extent it is that of the
-    program."""
+    """An axis of an input."""
 
     extent: int | str | None = None
+    """A number or the text of an expression; None for the extent of the program."""
     bounds: tuple[int, int] | None = None
     """The least and the greatest extent."""
 

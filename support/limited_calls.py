@@ -29,6 +29,8 @@ _STATM: Final = Path("/proc/self/statm")
 
 @dataclass(frozen=True)
 class Limits:
+    """Limits of a call."""
+
     seconds: float = 30.0
     memory_bytes: int = 8 << 30
     """The address space that the call may use in addition to that at its start; 0 for no limit. Enforced on Linux
@@ -37,6 +39,8 @@ class Limits:
 
 @dataclass(frozen=True)
 class Failure:
+    """A failed call."""
+
     kind: Literal["error", "time", "memory", "crash"]
     reason: str
 

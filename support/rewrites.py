@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rewrite:
+    """A rewrite that was made."""
+
     rule: str
     operation: str
     location: SourceLocation | None

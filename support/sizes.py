@@ -31,10 +31,12 @@ class WeightedSizes:
 
 @dataclass(frozen=True)
 class OnUse:
-    """The most versions of a function, and whether calls use the general function while one is built."""
+    """Versions that are built on use."""
 
     versions: int = 8
+    """The maximum number of versions of a function."""
     is_in_background: bool = False
+    """Whether calls use the general function while a version is built."""
 
     @staticmethod
     def parse(text: str) -> OnUse | None:

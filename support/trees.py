@@ -11,6 +11,8 @@ from weft.support.names import one_line
 
 @dataclass(frozen=True)
 class Tree:
+    """A node with its children."""
+
     kind: str
     """The kind of the node, such as `loop`, by which renderers choose a style."""
     label: str

@@ -45,6 +45,8 @@ LoweringRule: TypeAlias = Callable[[IntrinsicCall], "str | None"]
 
 @dataclass(frozen=True)
 class DeclaredIntrinsic:
+    """A declared intrinsic."""
+
     name: str
     pure: bool
     meaning: Callable[..., float] | None
@@ -126,6 +128,8 @@ ARRAY_FORMS: Final = ("numpy", "torch")
 
 @dataclass(frozen=True)
 class RegisteredFunction:
+    """A function, and the form of its arrays."""
+
     call: Callable[..., Any]
     arrays: str
 

@@ -64,12 +64,11 @@ def write_npy(path: str, array: Array) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """Files or numbers by name, the random seed, and whether random numbers are positive (for programs that divide or
-    take logarithms)."""
-
     inputs: Mapping[str, str]
+    """Files or numbers by name."""
     seed: int
     positive: bool = False
+    """Whether random numbers are positive, for programs that divide or take logarithms."""
 
 
 def make_arguments(signature: Signature, request: Request, chosen: dict[str, int] | None = None) -> dict[str, Value]:

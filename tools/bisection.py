@@ -30,12 +30,13 @@ _LINES = 60
 
 @dataclass(frozen=True)
 class Culprit:
-    """`passes` are outermost first."""
-
     passes: tuple[str, ...]
+    """The enclosing passes, outermost first."""
     mismatch: Mismatch
     before: str
+    """The IR before the change."""
     after: str
+    """The IR after the change."""
     rewrite: Rewrite | None = None
     number: int = 0
     """The number of the rewrite, from 1; 0 if the pass counts no rewrites."""

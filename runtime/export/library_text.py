@@ -41,10 +41,11 @@ _SECTION_FIELDS: Final = ((0x28, 0x30), (0x3A, 0x40))
 
 @dataclass(frozen=True)
 class LibraryText:
-    """`requires`: CPU features that the code was compiled for, if known."""
+    """The signatures of a library."""
 
     target: Target
     requires: tuple[str, ...]
+    """CPU features that the code was compiled for, if known."""
     signatures: tuple[Signature, ...]
     symbols: tuple[str, ...]
 

@@ -88,8 +88,7 @@ def kind_of(path: Path, kind: str | None) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR with `c_sources`, `constants` that it reads under external symbols, and precompiled `kernels` that it
-    calls."""
+    """LLVM IR to export."""
 
     text: str
     signatures: tuple[Signature, ...]
@@ -97,7 +96,9 @@ class Program:
     options: CodegenOptions = DEFAULT_OPTIONS
     c_sources: tuple[str, ...] = ()
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
+    """Read by the text under external symbols."""
     kernels: tuple[CompiledKernel, ...] = ()
+    """Precompiled functions that the text calls."""
     reads_weights: bool = False
     """Constants are in a file of weights instead of the program."""
 

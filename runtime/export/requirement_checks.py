@@ -37,6 +37,8 @@ static inline int64_t weft_checked_remainder(int64_t x, int64_t y, bool *bad) {
 
 @dataclass(frozen=True)
 class _Number:
+    """A C expression."""
+
     text: str
 
     def __add__(self, other: _Number | int) -> _Number:

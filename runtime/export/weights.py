@@ -49,6 +49,7 @@ class ExportedConstants:
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False
+    """Whether elements are in a file of weights."""
     large_pages: bool = False
     """Whether the system provides large pages on request, as Linux does."""
 

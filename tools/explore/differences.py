@@ -14,11 +14,11 @@ _WORDS: Final = re.compile(r"[%@\w.]+|\s+|.")
 
 @dataclass(frozen=True)
 class Row:
-    """Lines count from 0; None is no line on that side."""
-
     kind: Kind
     left: int | None
+    """The line before, from 0; None if there is none."""
     right: int | None
+    """The line after."""
 
 
 def side_by_side(before: Sequence[str], after: Sequence[str]) -> list[Row]:

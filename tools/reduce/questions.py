@@ -24,11 +24,10 @@ _CHANGED: Final = r"pass '[^']*' changed the meaning of the program"
 
 @dataclass(frozen=True)
 class Answer:
-    """`seen` describes the outcome."""
-
     verifies: bool
     interesting: bool
     seen: str
+    """The outcome in words."""
 
 
 @dataclass(frozen=True)
