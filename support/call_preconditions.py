@@ -244,7 +244,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def near_numbers(
     start: Mapping[_Key, int], searched: Sequence[_Key], holds: Callable[[Mapping[_Key, int]], bool]
 ) -> Mapping[_Key, int]:
-    """Change up to three of the `searched` names a little so that `holds`; returns `start` if that fails."""
+    """Change up to three of the `searched` names a little so that `holds` is true; returns `start` if that fails."""
     if holds(start) or len(searched) > _MOST_NAMES:
         return start
     if len(searched) > _MOST_SEARCHED:

@@ -68,7 +68,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def bytes_text(number: int) -> str:
-    """`1.5 MiB`."""
+    """Returns text such as `1.5 MiB`."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if number >= size:
             return f"{number / size:.1f} {unit}"

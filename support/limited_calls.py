@@ -67,7 +67,7 @@ def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, *
     except (EOFError, OSError, pickle.UnpicklingError):
         return _ended(worker, limits)
     except BaseException:
-        worker.end()
+        worker.end()  # the pipes may still contain the rest of a message
         raise
     finally:
         timer.cancel()

@@ -33,7 +33,7 @@ class Tree:
 
     @property
     def text(self) -> str:
-        """Characters that control a terminal are removed."""
+        """Characters that control a terminal are escaped."""
         return one_line(f"{self.label}  {self.note}" if self.note else self.label)
 
     def _repr_html_(self) -> str:

@@ -9,9 +9,9 @@
         return "log" if call.dtype == "float32" else None
 
 A program declares an intrinsic as a function: `func.call @mylog(%x) : (f32) -> f32` with `func.func private @mylog(f32)
--> f32`. Rules for functions of `math` (`exp`, `sqrt`, ...) replace the built-in lowering. The highest level precedes;
-at the same level, rules for the target precede those for all targets ("default"). A rule returns the name of a function
-of the target's language with the same arguments, or None to defer to the next rule.
+-> f32`. Rules for functions of `math` (`exp`, `sqrt`, ...) replace the built-in lowering. Rules of the highest level
+are tried first; at the same level, rules for the target precede those for all targets ("default"). A rule returns the
+name of a function of the target's language with the same arguments, or None to defer to the next rule.
 """
 
 from __future__ import annotations

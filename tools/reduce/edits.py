@@ -215,7 +215,7 @@ EDITS: Final[Mapping[str, Listing]] = {
 """Edits by the names of their subjects, ordered by the amount of code that they remove."""
 
 
-# Extents occur in types, loops, bounds, steps of schedules and constants.
+# Numbers in the text are extents in types, loops, bounds, steps of schedules and constants.
 
 _NUMBER = re.compile(r"(?:(?<![\w.%@#^!$\"+-])|(?<=\dx)|(?<=\?x)|(?<=<)|(?<=, ))(?<!%)[1-9]\d*(?=x[\d?a-z!]|(?![\w.]))")
 

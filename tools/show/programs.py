@@ -18,7 +18,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 
 
 def is_database(name: str) -> bool:
-    """Decide by the content, or by the name of a missing file. Raises `OSError`."""
+    """A database has the suffix `.db` or the content of one. Raises `OSError`."""
     path = Path(name)
     if path.suffix == ".db":
         return True

@@ -100,7 +100,7 @@ def speed(row: KernelRow) -> float | None:
 
 
 def attainable(roofline: Roofline, row: KernelRow) -> float | None:
-    """Returns GFLOP/s."""
+    """Returns the GFLOP/s that the machine allows."""
     if roofline.peaks is None or not row.flops or not row.moved_bytes:
         return None
     calls = max(row.calls, 1)
@@ -108,7 +108,7 @@ def attainable(roofline: Roofline, row: KernelRow) -> float | None:
 
 
 def time_text(seconds: float | None) -> str:
-    """`12.3 us`, or `-` for None."""
+    """Returns text such as `12.3 us`, or `-` for None."""
     if seconds is None:
         return "-"
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
