@@ -51,8 +51,7 @@ def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
 
 
 def run_tool(command: list[str], folder: Path, failure: str) -> None:
-    """Raises `CompileError` with `failure`, and the first printed lines, if a compiler or linker fails or exceeds the
-    time limit."""
+    """Raises `CompileError` with `failure`, and the first printed lines, if a tool fails or exceeds the time limit."""
     status, printed = finished(command, failure)
     if status:
         lines = [line for line in printed.splitlines() if line.strip()]
@@ -119,7 +118,7 @@ def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], c
 
 
 def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
-    """Raises `CompileError` if clang, a path, rejects the source."""
+    """`clang` is a path. Raises `CompileError` if it rejects the source."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         given, made = folder / ("input.cc" if is_cxx(source) else "input.c"), folder / "output.ll"
@@ -131,8 +130,7 @@ def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
 
 @cache
 def compiled_symbols(source: str) -> dict[str, int]:
-    """Returns the addresses of functions, compiled once per process. Raises `CompileError` if there is no compiler, or
-    if it rejects the source."""
+    """Returns addresses, compiled once per process. Raises as `compile_source` does."""
     name = hashlib.sha256(source.encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)

@@ -271,7 +271,8 @@ class CompileCache:
         return sorted(found, key=lambda entry: entry.used)
 
     def evict(self) -> int:
-        """Also remove abandoned unfinished files; returns the number of removed ones."""
+        """Remove abandoned unfinished files, and the least recently used ones beyond the limit; returns their
+        number."""
         folder = self._trusted()
         if folder is None:
             return 0

@@ -27,8 +27,8 @@ _EXTERNAL: Final = re.compile(r"^@(weft_const_\d+) = external constant (\[\d+ x 
 
 
 def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, NDArray[Any]]:
-    """Move large constants, except those in `kept`, out of a module, which then declares them as `weft_const_0`, ...
-    Returns read-only arrays with the alignment of the program's buffers."""
+    """Move large constants, except those in `kept`, out of a module, which declares them as `weft_const_0`, ... Returns
+    read-only arrays, aligned as buffers are."""
     taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp | GlobalOp)}
     names: dict[str, str] = {}
     constants: dict[str, NDArray[Any]] = {}

@@ -167,10 +167,11 @@ class Device(ABC):
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """`handle` is the driver's."""
+    """A loaded kernel."""
 
     spec: KernelSpec
     handle: Any
+    """The kernel of the driver."""
     limits: GpuMachine
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:

@@ -198,7 +198,7 @@ _FAILED: Final = 64
 
 
 class Run:
-    """Temporaries and launches on one queue. `close` frees all memory."""
+    """`close` frees all memory."""
 
     def __init__(self, queue: Queue, pool: MemoryPool) -> None:
         self.queue = queue
@@ -258,7 +258,7 @@ def _check_alignment(kernel: DeviceKernel, arguments: Sequence[Any]) -> None:
 
 
 class _Runtime:
-    """The device as called by host functions, for one call at a time: that of `run`."""
+    """The device as called by host functions, during one call at a time, `run`."""
 
     def __init__(self, kernels: Mapping[str, DeviceKernel], pool: MemoryPool) -> None:
         self._kernels = {symbol_name(name).encode(): kernel for name, kernel in kernels.items()}
@@ -315,7 +315,7 @@ class _Runtime:
 
 
 class HostFunctions:
-    """Host functions, which read `constants` under external symbols. The code lives as long as this object."""
+    """The functions read `constants` under external symbols, and live as long as this object."""
 
     def __init__(
         self,
@@ -424,7 +424,7 @@ class DeviceCall:
         function(self.run, self._values)
 
     def measure(self, function: HostFunction) -> tuple[float, list[tuple[KernelSpec, float]]]:
-        """Returns the device's seconds of a run, in total and for each launched kernel in order."""
+        """Returns the device's seconds of a run, in total and for each kernel."""
         queue, self.run.log = self.run.queue, []
         start = queue.mark()
         try:

@@ -197,8 +197,8 @@ class GpuFunction(Function):
 
 
 class GpuLibrary(Library):
-    """Functions that run kernels on a device, for which they are compiled at once. Without one only the sources are
-    available, and calls raise `device_error`."""
+    """The kernels are compiled at once. Without a device only the sources are available, and calls raise
+    `device_error`."""
 
     def __init__(
         self,

@@ -82,7 +82,7 @@ class ReportSource(Protocol):
 
 @dataclass(frozen=True)
 class Report(ShownAsText):
-    """The kernels of a function; `print` shows a table."""
+    """`print` shows a table of kernels."""
 
     function: str
     rows: tuple[KernelRow, ...]

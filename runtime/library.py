@@ -274,7 +274,7 @@ class Library:
 
     @property
     def own_ir(self) -> str | None:
-        """The LLVM IR without kernels and constants; None for a library with C sources, or one without LLVM IR."""
+        """Without kernels and constants; None for a library with C sources, or one without LLVM IR."""
         return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
@@ -485,7 +485,7 @@ class Library:
 
 
 class ForeignLibrary(Library):
-    """Functions for a CPU with features that this one lacks: they can be exported, but requesting one raises
+    """A library for a CPU with features that this one lacks: it can be exported, but requesting a function raises
     `CompileError`."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
@@ -499,7 +499,7 @@ class ForeignLibrary(Library):
 
 
 class CallableLibrary(Library):
-    """The library of a backend that runs its output: `sources` by kind; the first is the default."""
+    """The library of a backend that runs its output, `sources` by kind; the first is the default."""
 
     def __init__(self, functions: Mapping[Signature, Run], sources: Mapping[str, str], target: Target) -> None:
         if not sources:

@@ -10,7 +10,7 @@ parallel loop to the exit of the interpreter, and anew in a forked child: they s
 (docs/decisions/0026-places-of-threads.md). A loop that finds the pool busy (nested, or from a second Python thread)
 runs serially. Systems other than Linux use a `ThreadPoolExecutor`.
 
-Temporaries come from `ptr weft_alloc(i64 bytes)`, aligned to 64 bytes, and are freed by `void weft_free(ptr)`. Freed
+`ptr weft_alloc(i64 bytes)` allocates temporaries, aligned to 64 bytes, and `void weft_free(ptr)` frees them. Freed
 blocks of 4 KiB or more are kept for requests of a similar size (up to 32 blocks, 256 MiB in all by default), since new
 memory costs a page fault per 4 KiB touched. Without memory, the process ends with a message, because generated code
 cannot recover.
@@ -77,7 +77,6 @@ def needed_runtime(text: str) -> frozenset[str]:
 
 
 def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
-    """Each part is compiled on first use."""
     needed = frozenset(name for text in texts for name in needed_runtime(text))
     found = symbol_addresses() if needed.intersection(MEMORY) else {}
     if PARALLEL_FOR in needed:
@@ -188,7 +187,7 @@ class _FutexPool:
         ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._module.address(name))(value)
 
     def _start(self, threads: int) -> None:
-        """Called from native code that holds the pool and lacks workers."""
+        """Native code that holds the pool and lacks workers calls this."""
         try:
             while len(self._threads) < threads - 1:
                 index = len(self._threads)
@@ -264,7 +263,6 @@ class _ExecutorPool:
 
 
 def memory_ir(architecture: str) -> str:
-    """`architecture` is the first part of a triple."""
     return ir_text(_MEMORY, limit=DEFAULT_CACHE_BYTES, pause=pause_ir(architecture))
 
 
@@ -296,7 +294,6 @@ def cached_bytes() -> int:
 
 
 def release_cache() -> None:
-    """Return memory that is kept for reuse to the system."""
     ctypes.CFUNCTYPE(None)(_memory().address("weft_memory_trim"))()
 
 

@@ -263,7 +263,6 @@ def with_runtime(
 
 
 def threads_ir(target: Target) -> str:
-    """Raises `CompileError` for a system without POSIX threads."""
     if "windows" in target.triple:
         raise CompileError(
             f"parallel loops of an exported program run on POSIX threads, which {target.triple} lacks: "

@@ -94,8 +94,7 @@ def _text(number: _Number | int) -> str:
 def check_function(
     name: str, parameters: Sequence[str], requirements: Sequence[tuple[CallPrecondition, str]], names: Mapping[str, str]
 ) -> str:
-    """The C function returns NULL or the text of the first violated requirement. `names` maps names in preconditions to
-    parameters."""
+    """The C function returns NULL or the text of the first violated requirement. `names` maps names to parameters."""
     lines = [f"static inline const char *{name}({', '.join(f'int64_t {parameter}' for parameter in parameters)}) {{"]
     lines.append("  bool bad = false;")
     values: dict[str, _Number] = {own: _Number(parameter) for own, parameter in names.items()}
