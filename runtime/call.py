@@ -380,8 +380,7 @@ class Caller:
         return returned(results)
 
     def _made(self, values: tuple[object, ...]) -> list[Array] | None:
-        """Returns results of a call of plain arrays that omits all of them, the common case. The native path then
-        checks all arguments."""
+        """The common case: plain arrays, and no results. The native path then checks all arguments."""
         if self._results is None or len(values) != len(self.signature.args) - len(self._results):
             return None
         try:

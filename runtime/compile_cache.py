@@ -198,7 +198,7 @@ class CompileCache:
         return self._store(key + _KERNEL, *kernel.parts())
 
     def store_model(self, key: str, model: ModelEntry) -> bool:
-        """Store as `store` does, unless constants exceed half of the limit."""
+        """As `store`, unless constants exceed half of the limit."""
         if 2 * sum(array.nbytes for array in model.constants.values()) > self.limit:
             return False
         return self._store(key + _MODEL, *model.parts())

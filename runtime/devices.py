@@ -111,7 +111,7 @@ class Queue(ABC):
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
-        """Wait for `end`; returns the device time. Each mark is used once."""
+        """Wait for `end`; returns device time. Each mark is used once."""
 
 
 class Device(ABC):
@@ -175,8 +175,8 @@ class DeviceKernel:
     limits: GpuMachine
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
-        """Returns the arguments in slots from `places` on. `memories` maps handles to memory objects if the device does
-        not identify memory by address."""
+        """Returns the arguments in slots from `places` on. `memories` maps handles to objects if memory is not
+        identified by address."""
         layout, slots = self.spec.slots, ctypes.c_uint64.from_address(places).value
         pairs = zip(self.spec.arguments, layout.unpack(ctypes.string_at(slots, layout.size)), strict=True)
         return [memories.get(value, value) if kind == "buffer" else value for kind, value in pairs]

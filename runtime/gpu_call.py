@@ -4,7 +4,7 @@ Native host functions call the device as their runtime. An exception of Python i
 function has ended (docs/decisions/0009-devices.md).
 
 An array of another library in device memory is represented by a *shadow*: a NumPy array with the same address, shape,
-strides and type, never accessed, so that the same code checks arguments in both kinds of memory.
+strides and type, which is never accessed.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class _Interface:
 
 
 def identity(value: Any) -> tuple[object, ...] | None:
-    """Returns what the checks of a call depend on: address, shape, strides, type and device. None for other values, and
-    for libraries that do not return these quickly."""
+    """Returns address, shape, strides, type and device, on which checks depend. None for other values, and for
+    libraries that do not return these quickly."""
     library = type(value).__module__
     if library == "torch" and hasattr(value, "data_ptr"):
         if not value.is_cuda or value.requires_grad or value.is_neg():

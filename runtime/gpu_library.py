@@ -270,8 +270,8 @@ def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
 
 
 def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, dict[str, Array]]:
-    """Returns the kernels in the language of `target`'s kind, the host functions as LLVM IR, and their constants.
-    Raises `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels have."""
+    """Returns the kernels in the language of `target`'s kind, the host functions as LLVM IR, and constants. Raises
+    `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels have."""
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
     constants = take_constants(module, kept=used_globals(kernels))
     host = emit_host_functions(module, Target.of_process(0))

@@ -137,8 +137,8 @@ def kernel_times(
     runs: int,
     traced: bool = False,
 ) -> KernelTimes:
-    """Measure the kernels of a function of `text`, LLVM IR; with `traced`, also the chunks of parallel loops, which
-    adds about 0.1 us to each.
+    """Measure the kernels of a function of `text`, LLVM IR; with `traced`, also chunks of parallel loops, for about 0.1
+    us each.
 
     Returns medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock, and
     as the call does.

@@ -50,9 +50,9 @@ def load_low_module(
     stopwatch: Stopwatch | None = None,
     kernels: Sequence[CompiledKernel] = (),
 ) -> Library:
-    """Compile a low module. `kernels`: precompiled functions that it declares, for target kind `llvm`. For a CPU with
-    features that this one lacks, the library can only be exported. Raises `CompileError` if the backend lacks something
-    that the module uses."""
+    """`kernels`: precompiled functions that the module declares, for target kind `llvm`. For a CPU with features that
+    this one lacks, the library can only be exported. Raises `CompileError` if the backend lacks something that the
+    module uses."""
     if target.kind == "c":
         return load_c_module(module, target)
     registered = registered_kind(target.kind)

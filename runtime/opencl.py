@@ -1,5 +1,4 @@
-"""OpenCL devices, through pyopencl. The extra `weft[opencl]` installs it, PoCL, which runs programs on any processor,
-and Oclgrind, a simulator that detects races and reads of uninitialised memory."""
+"""OpenCL devices, through pyopencl (docs/gpu.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Traces in the trace-event format of Perfetto (ui.perfetto.dev) and chrome://tracing.
+"""Traces in the trace-event format of Perfetto (ui.perfetto.dev) and chrome://tracing (docs/graphs.md).
 
-One process is the build, with a thread for each helper; another one is the calls, with a thread for each that ran
-kernels or chunks of parallel loops.
+The build and the calls are separate processes of a trace.
 """
 
 from __future__ import annotations

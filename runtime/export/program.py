@@ -176,8 +176,8 @@ class Program:
         return linked_ir([self._own_text, *(kernel.ir for kernel in self.kernels)])
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
-        """The object depends only on libc, libm and POSIX threads. Raises `CompileError` without a compiler if there
-        are C sources or kernels to join."""
+        """The object depends only on libc, libm and POSIX threads. Raises `CompileError` if C sources or kernels are to
+        be joined and there is no compiler."""
         code = self._code(self.text, stopwatch or Stopwatch())
         if not self.c_sources and not self.kernels:
             return code
@@ -212,8 +212,8 @@ class Program:
 
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """Private functions that others call, such as kernels of a model, are not exported. Raises `CompileError` if the
-    LLVM backend does not support the module."""
+    """Private functions with callers, such as kernels of a model, are not exported. Raises `CompileError` if the LLVM
+    backend does not support the module."""
     from weft.backends.llvm.emit import emit_module  # start-up: 53 ms
 
     with stopwatch.measure(EMISSION):

@@ -3,8 +3,8 @@
 LLVM would hold text of four times their size, so data is compiled as a marker followed by zeros, and filled into the
 object. Functions that read the constants end the program if `weft_load_weights` (`weights.ll`) was not called.
 
-A file contains: 16 bytes of magic number; the total bytes of the constants and their checksum, both as little-endian
-64-bit integers; zeros up to byte 64; then each constant, padded with zeros to a multiple of 64 bytes.
+A file contains: 16 bytes of magic number; the bytes of the constants and their checksum, as little-endian 64-bit
+integers; zeros up to byte 64; then each constant, padded with zeros to a multiple of 64 bytes.
 """
 
 from __future__ import annotations
