@@ -1,8 +1,5 @@
-"""Arrays for measurements: aligned to cache lines, with their pages present.
-
-The placement of a large array (a hole left by another one, small pages, fresh memory in large pages) changes the speed
-of streams by half. Each large array has separate memory, in large pages if the system has them.
-"""
+"""Arrays for measurements: aligned to cache lines, with their pages present. Large ones have separate memory, because
+placement (holes, small or large pages) changes the speed of streams by half."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ ALIGNMENT = 64
 
 
 def empty(shape: Sequence[int], dtype: str | np.dtype[Any]) -> NDArray[Any]:
-    """An array aligned to a cache line and filled with an invalid result: NaN, or the least integer."""
+    """Contains an invalid result: NaN, or the least integer."""
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
     if size >= LARGE_PAGE:

@@ -1,4 +1,4 @@
-"""The system's C and C++ compilers, for imported C sources and for programs emitted as C."""
+"""The system's C and C++ compilers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HAS_GROUPS: Final = os.name == "posix"
 
 
 def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
-    """Path of a C or C++ compiler. Raises `CompileError`, with the purpose, if there is none."""
+    """Raises `CompileError`, with the purpose, if there is no compiler."""
     names = _CXX_COMPILERS if is_cxx else _C_COMPILERS
     for name in names:
         path = shutil.which(name)
@@ -51,8 +51,7 @@ def compiler_for(is_cxx: bool = False, purpose: str = "") -> str:
 
 
 def run_tool(command: list[str], folder: Path, failure: str) -> None:
-    """Run a compiler or linker on files in `folder`. Raises `CompileError` with `failure` if it fails, and then the
-    first lines that it printed, or exceeds the time limit."""
+    """Raises `CompileError` with `failure`, and the first printed lines, if a tool fails or exceeds the time limit."""
     status, printed = finished(command, failure)
     if status:
         lines = [line for line in printed.splitlines() if line.strip()]
@@ -61,11 +60,11 @@ def run_tool(command: list[str], folder: Path, failure: str) -> None:
 
 
 def finished(command: list[str], failure: str) -> tuple[int, str]:
-    """The exit status and the first 64 KiB of the standard error.
+    """Returns the exit status and the first 64 KiB of the standard error.
 
-    The time limit is one minute plus one second per 4 KiB of input files, at most a quarter of an hour. After that, or
-    on an interrupt, the whole process group is killed, because the compiler proper is a child of `cc`. Raises
-    `CompileError` with `failure` on a timeout, and if the command cannot be started.
+    The time limit is one minute plus one second per 4 KiB of input files, at most 15 minutes. Then, or on an interrupt,
+    the process group is killed, because the compiler proper is a child of `cc`. Raises `CompileError` with `failure` on
+    a timeout, and if the command cannot be started.
     """
     size = sum(os.path.getsize(word) for word in command[1:] if os.path.isfile(word))
     limit = min(LEAST_SECONDS + size / BYTES_A_SECOND, MOST_SECONDS)
@@ -76,7 +75,7 @@ def finished(command: list[str], failure: str) -> tuple[int, str]:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=printed,
-                process_group=0 if _HAS_GROUPS else None,  # in the session of this process, and so of its priority
+                process_group=0 if _HAS_GROUPS else None,  # in the session, and so the priority, of this process
             )
         except (OSError, ValueError) as error:
             raise CompileError(f"{failure}: '{command[0]}' cannot be started: {error}") from error
@@ -106,8 +105,8 @@ def is_cxx(source: str) -> bool:
 
 
 def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], compiler: str = "") -> str:
-    """Compile a source; returns the path of the object. `name` is used in errors; `compiler` is for C. Raises
-    `CompileError` if there is no compiler, or if it rejects the source."""
+    """Returns the path of the object. `compiler` is for C. Raises `CompileError` if there is no compiler, or if it
+    rejects the source."""
     if not compiler or is_cxx(source):
         compiler = compiler_for(is_cxx(source))
     path = folder / f"{name}{'.cc' if is_cxx(source) else '.c'}"
@@ -119,7 +118,7 @@ def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], c
 
 
 def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
-    """Compile a source to LLVM IR by clang, a path. Raises `CompileError` if clang rejects it."""
+    """`clang` is a path. Raises `CompileError` if it rejects the source."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         given, made = folder / ("input.cc" if is_cxx(source) else "input.c"), folder / "output.ll"
@@ -131,8 +130,7 @@ def llvm_of_source(source: str, flags: Iterable[str], clang: str) -> str:
 
 @cache
 def compiled_symbols(source: str) -> dict[str, int]:
-    """Addresses, in this process, of the functions that a source defines. Compiled once per process. Raises
-    `CompileError` if there is no compiler, or if it rejects the source."""
+    """Returns addresses, compiled once per process. Raises as `compile_source` does."""
     name = hashlib.sha256(source.encode()).hexdigest()[:12]
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
@@ -153,7 +151,6 @@ def address_of(code: ctypes.CDLL, symbol: str) -> int | None:
 
 
 def load_shared(compiler: str, linked: list[str], folder: Path) -> ctypes.CDLL:
-    """Link objects and libraries, and load the result until the process ends."""
     library = folder / "program.so"
     run_tool([compiler, "-shared", *linked, "-o", str(library)], folder, f"{Path(compiler).name} cannot link a program")
     return ctypes.CDLL(str(library))

@@ -1,4 +1,4 @@
-"""Programs in C: the text with its header, and functions compiled by the system's C compiler."""
+"""Programs in C, compiled by the system's C compiler."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ SOURCE_KINDS: Final = ("c", "h")
 
 
 class CLibrary(Library):
-    """Functions of a program in C.
+    """The C compiler runs when a function is first requested.
 
-    The C compiler runs when a function is first requested. Parallel loops use OpenMP and its environment variables,
-    unless the target has one thread (`c -num-threads=1`); with `OMP_WAIT_POLICY=passive` waiting threads yield the
-    processor. `symbols`: function -> name in the text. `imports`: C sources compiled with the program. With
-    `constants`, `text` reads their elements under external symbols. Raises `CompileError` on the first call if there is
-    no compiler, or if it rejects the text.
+    Parallel loops use OpenMP and its environment variables, unless the target has one thread (`c -num-threads=1`); with
+    `OMP_WAIT_POLICY=passive` waiting threads yield the processor. `symbols` maps functions to names in the text, which
+    reads `constants` under external symbols; `imports` are further C sources. Raises `CompileError` on the first call
+    if there is no compiler, or if it rejects the text.
     """
 
     def __init__(
@@ -89,8 +88,8 @@ class CLibrary(Library):
         weights: str | Path | None = None,
         stopwatch: Stopwatch | None = None,
     ) -> Path:
-        """Write the program (`.c`), without its header, or the header (`.h`) to a file; returns its path. Raises
-        `CompileError` for another kind, for weights, and if the folder does not exist."""
+        """Write the program (`.c`) or its header (`.h`). Raises `CompileError` for another kind, for weights, and if
+        the folder does not exist."""
         path = Path(path)
         if weights is not None:
             raise CompileError(

@@ -1,12 +1,10 @@
-"""Calls compiled functions: a `Caller` is built from a signature and an address, and takes arrays and numbers.
+"""Calls of compiled functions.
 
-The fast path is a C function for CPython that checks its arguments through the buffer protocol. One routine, written in
-LLVM IR (`native_call.ll`) and compiled once per process, serves every function: a table describes the arguments. It
-accepts only certainly valid arguments (arrays of NumPy's own class with the exact type, shape and layout; plain
-numbers). Anything else is passed to a Python function, which reports errors, converts, or runs a long call
-interruptibly. So the native check may be too strict, but never too lax.
-
-It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI since Python 3.11.
+The fast path is a C function for CPython that checks its arguments through the buffer protocol. One routine in LLVM IR
+(`native_call.ll`), compiled once per process, serves every function by a table of its arguments. It accepts only
+certainly valid ones (arrays of NumPy's own class with the exact type, shape and layout; plain numbers) and passes
+others to a Python function, which reports errors, converts, or runs a long call interruptibly. So it may be too strict,
+but never too lax. It relies on the layouts of `Py_buffer` and `PyMethodDef`, part of the stable ABI since Python 3.11.
 """
 
 from __future__ import annotations
@@ -126,16 +124,16 @@ _FASTCALL_WITH_KEYWORDS: Final = 0x0080 | 0x0002
 def native_entry(
     signature: Signature, function: int, thunk: int, slow: Callable[..., object], *, always_release_gil: bool
 ) -> Callable[..., object] | None:
-    """A callable that checks arguments natively and falls back to `slow`, or None.
+    """Returns a callable that checks arguments natively and falls back to `slow`, or None.
 
-    It keeps `slow`, which must refer to the compiled code, alive. There is no native path in a Python other than
-    CPython, a 32-bit one, for more than `MAX_ARGUMENTS` arguments or symbols, for preconditions on numbers other than
-    symbols and arguments, and for symbols that are elements of strided or unsigned arrays.
+    It keeps `slow`, which must refer to the compiled code, alive. Not supported are other and 32-bit Pythons, more than
+    `MAX_ARGUMENTS` arguments or symbols, preconditions on other numbers, and symbols that are elements of strided or
+    unsigned arrays.
     """
     if len(signature.args) > MAX_ARGUMENTS or len(signature.symbols) > MAX_ARGUMENTS:
         return None
     slots = {name: at for at, name in enumerate((*(arg.name for arg in signature.args), *signature.symbols))}
-    # Calls with many bytes of temporaries, or whose size overflows, take the slow path.
+    # Many bytes of temporaries, or an overflow of their size, take the slow path.
     limits = [CallPrecondition(f"{limit.comparisons[0].left_text} < {_LARGE_BYTES}") for limit in signature.limits]
     facts = (*signature.facts, *limits)
     if any(name not in slots for fact in facts for name in fact.names):
@@ -164,7 +162,7 @@ def native_entry(
     )
     name, text = (text.encode(errors="backslashreplace") for text in (signature.name, str(signature)))
     method = _MethodDef(name, entry, _FASTCALL_WITH_KEYWORDS, text)
-    # A function object owns its "module", any object: this one keeps the tables alive.
+    # A function object owns its "module", here the tables.
     owner = (slow, call, arguments, shapes, elements, method)
     python = ctypes.pythonapi
     new_capsule = python.PyCapsule_New
@@ -192,7 +190,6 @@ def _element_table(signature: Signature) -> ctypes.Array[_Element]:
 
 
 def _describe(signature: Signature, spec: ArraySpec | ScalarSpec, row: _Argument) -> object:
-    """Fill in an argument's row; returns the memory that it points to."""
     element = spec.element
     row.itemsize = element.bytes
     if isinstance(spec, ArraySpec):
@@ -259,10 +256,9 @@ _THUNK_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class Caller:
-    """Calls one native function with checked arguments. `call` is the fastest entry: native if possible.
-    `call_in_python` skips the native path and releases the interpreter lock during every call. Both return None, or the
-    results that the caller omitted (one array, or a tuple). `owner` keeps the function's code alive. With
-    `calls_registered`, the code may call registered functions, whose exceptions `call` and `run` raise."""
+    """Calls one native function with checked arguments. `call` is native if possible; `call_in_python` releases the
+    interpreter lock. Both return None, or the omitted results (one array, or a tuple). `owner` keeps the code alive.
+    With `calls_registered`, `call` and `run` raise exceptions of registered functions."""
 
     def __init__(
         self,
@@ -302,7 +298,7 @@ class Caller:
             return self._unchecked_call(*positional, **keywords)
 
     def call_in_python(self, *positional: object, **keywords: object) -> Any:
-        """Check the arguments in Python and call. Raises `TypeError` and `ValueError`, see `bind_arguments`."""
+        """Raises `TypeError` and `ValueError`, see `bind_arguments`."""
         bound = self.bind(*positional, **keywords)
         if self._writes_something(bound):
             slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
@@ -310,20 +306,18 @@ class Caller:
         return returned(bound.results)
 
     def run(self, bound: BoundArguments, work: Callable[[], None]) -> None:
-        """Run a call; a long one can be interrupted."""
         with raising_failures() if self._calls_registered else nullcontext():
             size = sum(array.nbytes for array in bound.arrays.values())
             is_long = self._may_take_long(bound, size)
             if is_long or size >= _LARGE_BYTES or self.signature.limits:
                 self._check_memory(bound)
             if is_long:
-                # The work continues after an interrupt.
                 interruptibly(work, (self, bound))
             else:
                 work()
 
     def _check_memory(self, bound: BoundArguments) -> None:
-        """Raise `MemoryError` if there is no memory for temporaries: the compiled code would end the process."""
+        """Raises `MemoryError` without memory for temporaries: the compiled code would end the process."""
         sizes = (size.defined(bound.symbols) for size in self.signature.temporaries)
         needed = max((size for size in sizes if size is not None), default=0)
         if needed < _LARGE_BYTES:
@@ -342,18 +336,16 @@ class Caller:
         return signature.may_take_long(extents, size)
 
     def _writes_something(self, bound: BoundArguments) -> bool:
-        """Whether a call has any effect: a loop over 2^40 empty rows would still take long."""
+        """A loop over 2^40 empty rows would still take long."""
         pairs = zip(self.signature.arrays, bound.arrays.values(), strict=True)
         written = [array.size for spec, array in pairs if spec.writes]
         return any(written) or not written or self.signature.calls_out
 
     def bind(self, *positional: object, **keywords: object) -> BoundArguments:
-        """Check the arguments without calling."""
         return bind_arguments(self.signature, positional, keywords)
 
     def _call_allocating(self, *positional: object, **keywords: object) -> Any:
-        """The native path with descriptors of allocated results, if the other arguments determine all extents;
-        otherwise a call in Python."""
+        """Natively if the other arguments determine all extents of results."""
         native, signature = self._native, self.signature
         if native is None or keywords or len(positional) != len(signature.args) - signature.results:
             return self.call_in_python(*positional, **keywords)
@@ -368,12 +360,10 @@ class Caller:
         return returned(results) if found is None else found
 
     def _call_after_allocation(self, *positional: object) -> Any:
-        """The allocated results are the last arguments."""
         return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
-        """Converts arguments that the native path refused to plain arrays in order, and retries the native path with
-        them; calls in Python, which reports errors, when conversion changes nothing."""
+        """Convert arguments to plain arrays and retry the native path; if they are plain, call in Python."""
         native, signature = self._native, self.signature
         made = None if keywords or native is None else self._made(positional)
         if native is not None and made is not None:
@@ -392,9 +382,7 @@ class Caller:
         return returned(results)
 
     def _made(self, values: tuple[object, ...]) -> list[Array] | None:
-        """Memory for the results of a call on plain arrays that omits all of them, the common case; None for other
-        calls. The native path then checks all arguments.
-        """
+        """The common case: plain arrays, and no results. The native path then checks all arguments."""
         if self._results is None or len(values) != len(self.signature.args) - len(self._results):
             return None
         try:
@@ -421,9 +409,7 @@ class Caller:
         return made
 
     def _allocated(self, values: list[object]) -> tuple[Any, ...] | None:
-        """Memory for the omitted results, with shapes from the given arrays; None if these do not determine them. The
-        check that follows covers all of it.
-        """
+        """Returns None if the arrays do not determine the extents. The check follows."""
         missing = len(self.signature.args) - len(values)
         if missing == 0:
             return ()
@@ -435,10 +421,8 @@ class Caller:
             return None
 
     def _numbers(self, values: Sequence[object]) -> dict[str, int]:
-        """The symbols and integers of a call with `values` by position, and the extents that preconditions define in
-        terms of them. Raises `IndexError` and `TypeError` unless they are plain arrays and numbers: a subclass may
-        report other shapes than the native path finds.
-        """
+        """Returns symbols and integers, and extents that preconditions define by them. Raises `IndexError` and
+        `TypeError` unless `values` are plain: a subclass may report other shapes than the native path finds."""
         found: dict[str, int] = {}
         for name, (argument, dimension) in self._sources.items():
             value = values[argument]
@@ -465,9 +449,7 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
     """Run native code that may take long; `KeyboardInterrupt` is raised at once in the main thread.
 
     Python handles signals only while the main thread runs Python or waits for a lock, so another thread runs `work`,
-    which costs about 0.1 ms. Native code cannot be stopped: after an interrupt it continues in the background, keeps
-    `held` alive, and still writes its arrays. Only the main thread receives signals; on other threads this is a plain
-    call.
+    which costs about 0.1 ms. After an interrupt it continues, keeps `held` alive, and still writes its arrays.
     """
     if threading.current_thread() is not threading.main_thread():
         work()
@@ -481,7 +463,7 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
             done.release()
 
     try:
-        in_context = contextvars.copy_context().run  # in which registered functions record their exceptions
+        in_context = contextvars.copy_context().run  # registered functions record their exceptions in it
         threading.Thread(target=in_context, args=(run, held), name="weft-call", daemon=True).start()
     except RuntimeError:  # the system is out of threads, or the interpreter is exiting
         work()
@@ -492,9 +474,9 @@ def interruptibly(work: Callable[[], None], held: object) -> None:
 def _plain_results(
     signature: Signature, sources: Mapping[str, tuple[int, int | None]], numbers: Collection[str]
 ) -> list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] | None:
-    """Element type and extents of each result that a call may omit. An extent is a number, a dimension of an argument,
-    or one of `numbers`, symbols that elements of arguments or preconditions define. None if there are no results, or
-    one has other extents or an element type that NumPy lacks."""
+    """Returns type and extents of optional results: a number, a dimension of an argument, or one of `numbers`, symbols
+    that array elements or preconditions define. None without results, or for other extents or types that NumPy
+    lacks."""
     found: list[tuple[np.dtype[Any], list[int | str | tuple[int, int]]]] = []
     for spec in signature.result_specs:
         extents: list[int | str | tuple[int, int]] = []
@@ -516,7 +498,7 @@ def _plain_results(
 
 
 def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
-    """Symbol or integer -> position of a required argument, and its dimension, or None if the argument is the value."""
+    """Maps a symbol or integer to the position of a required argument, and its dimension, or None for its value."""
     sources: dict[str, tuple[int, int | None]] = {}
     certain = list(enumerate(signature.args[: len(signature.args) - signature.results]))
     for position, spec in certain:
@@ -531,7 +513,6 @@ def _number_sources(signature: Signature) -> dict[str, tuple[int, int | None]]:
 
 
 def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, CallPrecondition]:
-    """Preconditions that define symbols without a source by those with one, in order."""
     found: dict[str, CallPrecondition] = {}
     for fact in signature.facts:
         symbol = fact.defines
@@ -543,8 +524,8 @@ def _definitions(signature: Signature, sources: Collection[str]) -> dict[str, Ca
 
 @cache
 def thunk_address(parameter_types: tuple[str, ...]) -> int:
-    """The address of `void thunk(ptr function, ptr slots)`, which calls a function whose parameters have these LLVM
-    types with values from 8-byte slots. Compiled once per list of types (about 1 ms)."""
+    """Returns the address of `void thunk(ptr function, ptr slots)`, which calls a function of these LLVM types with
+    values from 8-byte slots. Compiled once per list of types (about 1 ms)."""
     lines = ["define void @weft_thunk(ptr %function, ptr %slots) {"]
     for index, kind in enumerate(parameter_types):
         stored = "i8" if kind == "i1" else kind

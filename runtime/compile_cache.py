@@ -7,11 +7,9 @@ A file `<key>.kernel`, `<key>.model` or `<key>.code` contains:
     blobs of these sizes, each preceded by zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
 The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`,
-`runtime/runtime_code.py`), so an entry is
-never out of date. When the folder exceeds its limit, entries are evicted, least recently used first. A damaged file, or
-one with another key, is removed and compiled again. Several processes may share a folder: files are written under a
-temporary name and renamed. Because entries are executed, only the user and root may be able to change them
-(`support/trusted_files.py`); otherwise the cache is off, with a warning that says how to repair that.
+`runtime/runtime_code.py`). Beyond the folder's limit, the least recently used entries are evicted. A damaged file, or one with another key, is removed. Several
+processes may share a folder. If others can change entries, which are executed, the cache is off, with a warning
+(docs/decisions/0093-trusted-cache.md).
 """
 
 from __future__ import annotations
@@ -67,7 +65,7 @@ _ABANDONED: Final = 3600
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A kernel's machine code, with the declarations that callers need."""
+    """Machine code, and the declarations that callers need."""
 
     declarations: str
     """At low level: the kernel, and the function that packs constants for it."""
@@ -85,7 +83,7 @@ class CompiledKernel:
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> CompiledKernel:
-        """The kernel in a file. Raises whatever malformed content leads to."""
+        """Raises whatever malformed content leads to."""
         code, text = blobs
         texts = str(fields["declarations"]), str(fields["caller"])
         return CompiledKernel(*texts, tuple(map(str, fields["traces"])), zlib.decompress(text).decode(), bytes(code))
@@ -118,7 +116,7 @@ class ModelEntry:
 
     @staticmethod
     def of_parts(fields: Mapping[str, Any], blobs: Sequence[memoryview]) -> ModelEntry:
-        """The model in a file. Raises whatever malformed content leads to."""
+        """Raises whatever malformed content leads to."""
         text, *contents = blobs
         constants = {
             str(name): np.frombuffer(content, np.uint8)
@@ -146,7 +144,6 @@ class RuntimeCode:
 
 
 def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> list[Blob]:
-    """The content of a file, in parts."""
     header = json.dumps({"key": key, "fields": fields, "sizes": [len(blob) for blob in blobs]}).encode() + b"\n"
     parts: list[Blob] = [header]
     end = len(_MAGIC) + 2 * hashlib.sha256().digest_size + 1 + len(header)
@@ -160,7 +157,7 @@ def encoded(key: str, fields: Mapping[str, object], blobs: Sequence[Blob]) -> li
 
 
 def decoded(data: memoryview, key: str) -> tuple[Mapping[str, Any], list[memoryview]] | None:
-    """Fields and blobs; None for damaged content or another key."""
+    """Returns None for damaged content or another key."""
     start = len(_MAGIC) + 2 * hashlib.sha256().digest_size + 1
     if bytes(data[:start]) != _MAGIC + hashlib.sha256(data[start:]).hexdigest().encode() + b"\n":
         return None
@@ -198,30 +195,28 @@ class CacheEntry:
 
 @dataclass(frozen=True)
 class CompileCache:
-    """Cache files in `folder`, at most `limit` bytes in total."""
+    """`limit` is the maximum number of bytes."""
 
     folder: Path
     limit: int = DEFAULT_LIMIT
 
     @staticmethod
     def of_user() -> CompileCache:
-        """The cache that the environment names. Raises `CompileError` for a limit that is no size."""
+        """Raises `CompileError` for a limit that is no size."""
         return CompileCache(_user_folder(), _user_limit())
 
     def load(self, key: str) -> CompiledKernel | None:
-        """The kernel of a key; None if there is no usable one."""
         return self._load(key + _KERNEL, CompiledKernel.of_parts)
 
     def load_model(self, key: str) -> ModelEntry | None:
-        """The model of a key; None if there is no usable one."""
         return self._load(key + _MODEL, ModelEntry.of_parts)
 
     def store(self, key: str, kernel: CompiledKernel) -> bool:
-        """Store a kernel; returns whether it was stored. A failure warns once per folder."""
+        """Returns False for a failure, which warns once per folder."""
         return self._store(key + _KERNEL, *kernel.parts())
 
     def store_model(self, key: str, model: ModelEntry) -> bool:
-        """Store a model as `store` does, unless more than half of the limit would be constants."""
+        """As `store`, unless constants exceed half of the limit."""
         if 2 * sum(array.nbytes for array in model.constants.values()) > self.limit:
             return False
         return self._store(key + _MODEL, *model.parts())
@@ -269,7 +264,7 @@ class CompileCache:
         return True
 
     def problem(self) -> str:
-        """Why the folder is not used: who else can change its files; empty if only the user can."""
+        """Returns who else can change the files; empty if only the user can."""
         try:
             trusted_folder(self.folder)
         except UntrustedError as error:
@@ -279,7 +274,7 @@ class CompileCache:
         return ""
 
     def _trusted(self) -> Path | None:
-        """The folder; None if it is missing, or, with a warning, if others can change its files."""
+        """Returns None for a missing folder, or, with a warning, if others can change its files."""
         try:
             return trusted_folder(self.folder)
         except UntrustedError as error:
@@ -289,7 +284,7 @@ class CompileCache:
         return None
 
     def entries(self) -> list[CacheEntry]:
-        """The files, least recently used first."""
+        """Least recently used first."""
         found: list[CacheEntry] = []
         folder = self._trusted()
         if folder is None:
@@ -323,7 +318,6 @@ class CompileCache:
         return removed
 
     def clear(self) -> int:
-        """Remove all files; returns their number."""
         return sum(_remove(entry) for entry in self.entries())
 
 
@@ -383,8 +377,8 @@ _ROOMS: Final = (
 
 @cache
 def compiler_fingerprint() -> str:
-    """Versions of weft and of the libraries that it compiles with. For weft this is a digest of its sources, because in
-    a checkout they change while the version does not (about 10 ms, once)."""
+    """Includes a digest of weft's sources, because in a checkout they change while the version does not (about 10 ms,
+    once)."""
     digest = hashlib.blake2b(digest_size=16)
     root = Path(files.__file__).parents[1]
     for file in sorted(file for room in _ROOMS for kind in ("*.py", "*.ll") for file in (root / room).rglob(kind)):
@@ -403,7 +397,5 @@ def _version(name: str) -> str:
 
 
 def code_depends_on(target: Target, options: BuildOptions) -> bytes:
-    """The inputs of code generation in addition to the program: versions, the target with its CPU's features,
-    and the options."""
     machine = [str(sorted(asdict(target).items())), base_features(target.triple, target.cpu)]
     return "\n".join([compiler_fingerprint(), *machine, options.key()]).encode()

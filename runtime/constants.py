@@ -1,7 +1,5 @@
-"""Large constants of low modules: arrays outside the code, which reads them under external symbols.
-
-LLVM would hold several copies of them while compiling, and text several times their size.
-"""
+"""Large constants of low modules: arrays that the code reads under external symbols
+(docs/decisions/0048-constants.md)."""
 
 from __future__ import annotations
 
@@ -29,8 +27,8 @@ _EXTERNAL: Final = re.compile(r"^@(weft_const_\d+) = external constant (\[\d+ x 
 
 
 def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, NDArray[Any]]:
-    """Move large constants out of a low module, which then declares them as `weft_const_0`, ... Those in `kept` stay.
-    Returns arrays by symbol, read-only and with the alignment of the program's buffers."""
+    """Move large constants, except those in `kept`, out of a module, which declares them as `weft_const_0`, ... Returns
+    read-only arrays, aligned as buffers are."""
     taken = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp | GlobalOp)}
     names: dict[str, str] = {}
     constants: dict[str, NDArray[Any]] = {}
@@ -52,7 +50,7 @@ def take_constants(module: ModuleOp, kept: Collection[str] = ()) -> dict[str, ND
 
 
 def _put_together(constants: dict[str, NDArray[Any]]) -> None:
-    """Move the constants that are too small for large pages into one mapping, which has them."""
+    """Constants too small for large pages share one mapping."""
     import numpy as np
 
     names = [name for name, array in constants.items() if array.nbytes < 2 * LARGE_PAGE]
@@ -74,7 +72,7 @@ def _padded(size: int) -> int:
 
 
 def _large_elements(op: GlobalOp) -> NDArray[Any] | None:
-    """The elements of a constant; None for a small one, and for zeros, which need no space in a program."""
+    """Returns None for small constants, and for zeros, which need no space in a program."""
     value, element_type = op.initial_value, op.type.element_type
     if not isinstance(value, DenseIntOrFPElementsAttr) or array_name(element_type) is None:
         return None
@@ -91,15 +89,12 @@ def _large_elements(op: GlobalOp) -> NDArray[Any] | None:
 
 
 def put_constants(module: ModuleOp, constants: Mapping[str, NDArray[Any]]) -> None:
-    """Undo `take_constants`."""
     for op in module.ops:
         if isinstance(op, GlobalOp) and (array := constants.get(op.sym_name.data)) is not None:
             op.properties["initial_value"] = dense_attribute(array, op.type.element_type)
 
 
 def with_constants(text: str, constants: Mapping[str, NDArray[Any]]) -> str:
-    """Define constants in LLVM IR, for export."""
-
     def defined(found: re.Match[str]) -> str:
         name, type_, rest = found.groups()
         data = constants[name].tobytes()

@@ -1,4 +1,4 @@
-"""NVIDIA devices, through the driver and cuda-bindings; NVRTC compiles the kernels for the device present."""
+"""NVIDIA devices, through cuda-bindings; NVRTC compiles the kernels."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def _call(what: str, answer: tuple[Any, ...]) -> Any:
 
 @cache
 def pick_device(name: str = "") -> CudaDevice:
-    """The device with this number, or this text in its name (case-insensitive), by default the first. Raises
-    `DeviceError`, with a list of the devices, if there is none."""
+    """`name` is a number or part of a name (case-insensitive), by default the first. Raises `DeviceError`, with a list
+    of the devices, if there is none."""
     driver = _driver()
     count: int = _call("counting CUDA devices", driver.cuDeviceGetCount())
     if not count:
@@ -116,7 +116,7 @@ class CudaQueue(Queue):
 
 
 class CudaDevice(Device):
-    """A device in the primary context, which other libraries of this process share."""
+    """It uses the primary context, which other libraries of this process share."""
 
     def __init__(self, number: int) -> None:
         driver = _driver()

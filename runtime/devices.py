@@ -1,7 +1,6 @@
-"""Devices that run kernels: their interface, and pools of their memory.
+"""Devices that run kernels, and pools of their memory.
 
-A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order. OpenCL (`opencl.py`) and CUDA
-(`cuda.py`) need optional extras, imported when a program for that kind is built.
+A `Device` is hardware (or a simulator) with limits; a `Queue` runs work on it in order.
 """
 
 from __future__ import annotations
@@ -34,23 +33,27 @@ _PACKING: Final = {
 
 
 class DeviceError(CompileError):
-    """There is no device, no driver or package for it, or it cannot run the program."""
+    """There is no device, driver or package for it, or it cannot run the program."""
 
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """`name` is the kernel's name in the IR, `symbol` in the text. `threads` are the threads of a block, `shared_bytes`
-    the dynamic shared memory of a launch. Each of `arguments` is "buffer" or the NumPy name of a scalar's element type.
-    `alignment` maps the positions of buffers to their alignment in bytes, if tensor cores need more than other
-    accesses. `function` is the host function that launches the kernel."""
+    """A kernel of a program."""
 
     name: str
+    """The name in the IR."""
     symbol: str
+    """The name in the text."""
     threads: Dimensions
+    """Threads of a block."""
     arguments: tuple[str, ...]
+    """Each is "buffer" or NumPy's name of a scalar's type."""
     shared_bytes: int = 0
+    """Dynamic shared memory of a launch."""
     alignment: Mapping[int, int] = field(default_factory=dict[int, int])
+    """Maps positions of buffers to bytes, if tensor cores need more than other accesses."""
     function: str = ""
+    """The host function that launches the kernel."""
 
     @property
     def slots(self) -> struct.Struct:
@@ -65,8 +68,7 @@ def _slots(arguments: tuple[str, ...]) -> struct.Struct:
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """The text of kernels in the language of `target`'s kind; for CUDA also `binary` for the target's architecture, if
-    it was compiled before."""
+    """The text of kernels."""
 
     text: str
     kernels: tuple[KernelSpec, ...]
@@ -74,6 +76,7 @@ class KernelProgram:
     barriers_in_branches: bool = False
     """Whether barriers are in branches that are uniform in each thread block."""
     binary: bytes = b""
+    """For CUDA: the text, compiled for the architecture of the target."""
 
 
 Memory: TypeAlias = Any
@@ -81,34 +84,34 @@ Memory: TypeAlias = Any
 
 
 class Queue(ABC):
-    """A queue of work in order. Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
+    """Only `copy_out`, `synchronize` and `seconds_between` wait for the device."""
 
     device: Device
 
     @abstractmethod
     def copy_in(self, memory: Memory, array: Array) -> None:
-        """Copy a C-contiguous array to the device."""
+        """The array is C-contiguous."""
 
     @abstractmethod
     def copy_out(self, array: Array, memory: Memory) -> None:
-        """Wait for the work so far, and copy into a C-contiguous array."""
+        """Wait for the work so far. The array is C-contiguous."""
 
     @abstractmethod
     def launch(self, kernel: DeviceKernel, grid: Dimensions, places: int, memories: Mapping[int, Memory]) -> None:
-        """Run a kernel on a checked grid. `places` is the address of an array of pointers to its arguments. Raises
-        `DeviceError` if the driver rejects the launch."""
+        """`places` is the address of an array of pointers to arguments. Raises `DeviceError` if the driver rejects the
+        launch."""
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait until all work is done. Raises `DeviceError` if a kernel failed."""
+        """Raises `DeviceError` if a kernel failed."""
 
     @abstractmethod
     def mark(self) -> Any:
-        """A timestamp event in the queue."""
+        """Add a timestamp event to the queue."""
 
     @abstractmethod
     def seconds_between(self, start: Any, end: Any) -> float:
-        """Wait for `end`; returns the device time since `start`. Each mark is used once."""
+        """Wait for `end`; returns device time. Each mark is used once."""
 
 
 class Device(ABC):
@@ -123,14 +126,14 @@ class Device(ABC):
 
     @abstractmethod
     def load(self, program: KernelProgram) -> Mapping[str, DeviceKernel]:
-        """Compile a program for this device. Raises `CompileError` with the compiler's messages if it is rejected."""
+        """Raises `CompileError` with the compiler's messages."""
 
     @abstractmethod
     def check_target(self, target: Target) -> None:
-        """Raises `DeviceError` if this device cannot run programs for a target of its kind."""
+        """Raises `DeviceError` if this device cannot run programs for a target."""
 
     def check_kernels(self, program: KernelProgram) -> None:
-        """Raises `DeviceError` for a kernel that exceeds the device's limits for any grid."""
+        """Raises `DeviceError` for a kernel that exceeds the limits for any grid."""
         for spec in program.kernels:
             threads, axes = math.prod(spec.threads), zip("xyz", spec.threads, self.limits.max_block, strict=True)
             if spec.shared_bytes > self.limits.max_shared_bytes:
@@ -151,11 +154,11 @@ class Device(ABC):
 
     @abstractmethod
     def queue(self, stream: int | None = None) -> Queue:
-        """The device's own queue, or that of another library's stream (a driver handle)."""
+        """`stream` is another library's driver handle."""
 
     @abstractmethod
     def allocate(self, size: int) -> Memory:
-        """Allocate memory. Raises `DeviceError` if the device lacks it."""
+        """Raises `DeviceError` if the device lacks memory."""
 
     @abstractmethod
     def release(self, memory: Memory) -> None:
@@ -164,22 +167,23 @@ class Device(ABC):
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """A loaded kernel. `handle` is the driver's."""
+    """A loaded kernel."""
 
     spec: KernelSpec
     handle: Any
+    """The kernel of the driver."""
     limits: GpuMachine
 
     def values(self, places: int, memories: Mapping[int, Memory]) -> list[Any]:
-        """Arguments of a launch, in slots from the first of its `places` on. `memories` maps handles to memory objects
-        if the device does not identify memory by address."""
+        """Returns the arguments in slots from `places` on. `memories` maps handles to objects if memory is not
+        identified by address."""
         layout, slots = self.spec.slots, ctypes.c_uint64.from_address(places).value
         pairs = zip(self.spec.arguments, layout.unpack(ctypes.string_at(slots, layout.size)), strict=True)
         return [memories.get(value, value) if kind == "buffer" else value for kind, value in pairs]
 
     def checked_grid(self, grid: Dimensions, block: Dimensions) -> Dimensions | None:
-        """The grid to launch; None if it is empty. Raises `DeviceError` if it exceeds the device's limits, or if the
-        kernel was compiled for another block."""
+        """Returns None for an empty grid. Raises `DeviceError` if it exceeds the device's limits, or for another block
+        than the compiled one."""
         if 0 in grid:
             return None
         name = self.spec.name
@@ -199,8 +203,8 @@ _LEAST = 256
 class MemoryPool:
     """Memory of one device for one library. Released allocations are reused until `clear`.
 
-    An allocation is used on one queue only (its `owner`), whose order is all the synchronisation needed. The pool holds
-    at most twice the peak in use: beyond that, free allocations are returned to the device, the oldest release first.
+    Only one queue (the `owner`) uses an allocation, so its order is all the synchronisation needed. Free allocations
+    beyond twice the peak in use are returned to the device, the oldest first.
     """
 
     def __init__(self, device: Device) -> None:
@@ -216,8 +220,8 @@ class MemoryPool:
         """Allocations on the device."""
 
     def allocate(self, size: int, owner: object = None, *, is_lasting: bool = False) -> tuple[Memory, int]:
-        """Allocate at least `size` bytes; returns the memory and its capacity, which `release` requires. Lasting
-        allocations are not rounded up for reuse. Raises `DeviceError`."""
+        """Returns memory of at least `size` bytes and its capacity, which `release` requires. Lasting allocations are
+        not rounded up for reuse. Raises `DeviceError`."""
         capacity = max(size, 1) if self._device.exact_memory or is_lasting else _capacity(size)
         with self._lock:
             self._in_use += capacity

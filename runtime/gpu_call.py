@@ -1,11 +1,10 @@
-"""One call of a function whose kernels run on a device: checked arguments, their memory, copies, and its host code.
+"""One call of a function whose kernels run on a device.
 
-Host functions are compiled by LLVM into this process and call the device as their runtime. An exception cannot pass
-from Python through native code: the first one is kept, later calls into Python do nothing, and the host function, which
-does not depend on device data, runs to its end. Then the exception is raised.
+Native host functions call the device as their runtime. An exception of Python is kept, and raised when the host
+function has ended (docs/decisions/0009-devices.md).
 
-Arrays of other libraries in device memory are represented by a *shadow*: a NumPy array with the same address, shape,
-strides and type, never read or written, so that the same code checks arguments in both kinds of memory.
+An array of another library in device memory is represented by a *shadow*: a NumPy array with the same address, shape,
+strides and type, which is never accessed.
 """
 
 from __future__ import annotations
@@ -83,17 +82,19 @@ _pointer_in = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array on a device: its shadow, whether its elements are bfloat16 (the shadow's are then uint16), its library's
-    stream, and the owner of the memory."""
+    """An array on a device."""
 
     shadow: Array
+    """Of uint16 if the elements are bfloat16."""
     is_bfloat16: bool
     stream: int
+    """The stream of the library of the array."""
     owner: object
+    """The owner of the memory."""
 
 
 def device_of(value: object) -> tuple[int, int] | None:
-    """The device of an array, DLPack's type and number; None for host memory and for other values."""
+    """Returns DLPack's type and number; None for host memory and other values."""
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return None
     device_type, number = value.__dlpack_device__()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
@@ -102,16 +103,14 @@ def device_of(value: object) -> tuple[int, int] | None:
 
 
 def device_name(device: tuple[int, int]) -> str:
-    """The text of a device in messages."""
     kind, number = device
     name = _DEVICE_NAMES.get(kind, f"device of type {kind}")
     return f"{name} {number}" if "device" in name else name
 
 
 def device_array(value: Any, device: tuple[int, int]) -> DeviceArray:
-    """An array on a CUDA device, `device_of(value)`. Its library makes previous work visible on the returned stream.
-    Raises `TypeError` for an unsupported element type, `ValueError` for an invalid capsule or one of another device,
-    and whatever the library raises."""
+    """The library makes previous work visible on the returned stream. Raises `TypeError` for an unsupported element
+    type, `ValueError` for an invalid capsule or one of another device, and whatever the library raises."""
     stream = current_stream(value)
     capsule: object = value.__dlpack__(stream=stream)
     tensor = _DLTensor.from_address(_pointer_in(capsule, b"dltensor"))
@@ -147,8 +146,8 @@ class _Interface:
 
 
 def identity(value: Any) -> tuple[object, ...] | None:
-    """The address, shape, strides, type and device of an array, which the checks of a call depend on. None for arrays
-    of libraries that do not return them quickly, and for other values."""
+    """Returns address, shape, strides, type and device, on which checks depend. None for other values, and for
+    libraries that do not return these quickly."""
     library = type(value).__module__
     if library == "torch" and hasattr(value, "data_ptr"):
         if not value.is_cuda or value.requires_grad or value.is_neg():
@@ -160,11 +159,10 @@ def identity(value: Any) -> tuple[object, ...] | None:
 
 
 def current_stream(value: Any) -> int:
-    """The current stream of the array's library."""
     library = type(value).__module__.split(".")[0]
     module: Any = sys.modules.get(library)
     if library == "torch":
-        # As torch's compiler: the same result in a tenth of the time.
+        # As torch's compiler: a tenth of the time.
         quick = getattr(module._C, "_cuda_getCurrentRawStream", None)
         if quick is not None:
             return int(quick(value.device.index)) or _LEGACY_STREAM
@@ -200,7 +198,7 @@ _FAILED: Final = 64
 
 
 class Run:
-    """Temporaries and launches of host code on one queue. `close` frees all memory."""
+    """`close` frees all memory."""
 
     def __init__(self, queue: Queue, pool: MemoryPool) -> None:
         self.queue = queue
@@ -220,7 +218,7 @@ class Run:
         self._pool.release(memory, capacity, self.queue)
 
     def handle(self, memory: Memory) -> int:
-        """The handle of an allocation in native code until `close`: its address, or a number for a driver object."""
+        """The address, or a number for a driver object until `close`."""
         if isinstance(memory, int):
             return memory
         handle = id(memory) << _HANDLE_SHIFT
@@ -231,7 +229,7 @@ class Run:
         return self._memories.get(handle, handle)
 
     def launch(self, kernel: DeviceKernel, grid: Dimensions, block: Dimensions, places: int) -> None:
-        """Launch a kernel; `places` is the address of an array of pointers to its arguments."""
+        """`places` is the address of an array of pointers to the arguments."""
         checked = kernel.checked_grid(grid, block)
         if checked is None:
             return
@@ -260,7 +258,7 @@ def _check_alignment(kernel: DeviceKernel, arguments: Sequence[Any]) -> None:
 
 
 class _Runtime:
-    """The device as called by the host functions of a program, for one call at a time: that of `run`."""
+    """The device as called by host functions, during one call at a time, `run`."""
 
     def __init__(self, kernels: Mapping[str, DeviceKernel], pool: MemoryPool) -> None:
         self._kernels = {symbol_name(name).encode(): kernel for name, kernel in kernels.items()}
@@ -270,7 +268,6 @@ class _Runtime:
         self.error: BaseException | None = None
 
     def hooks(self) -> dict[str, Any]:
-        """The functions named by `SYMBOLS`."""
         functions = (self._allocate, self._release, self._constant, self._read_byte, self._launch)
         pairs = zip(_PROTOTYPES, map(self._guarded, functions), strict=True)
         return dict(zip(SYMBOLS, (prototype(hook) for prototype, hook in pairs), strict=True))
@@ -318,8 +315,7 @@ class _Runtime:
 
 
 class HostFunctions:
-    """The compiled host functions of a program. The code lives as long as this object. It reads `constants` under
-    external symbols."""
+    """The functions read `constants` under external symbols, and live as long as this object."""
 
     def __init__(
         self,
@@ -333,11 +329,11 @@ class HostFunctions:
         self._hooks = self._runtime.hooks()
         addresses = {name: ctypes.cast(hook, ctypes.c_void_p).value or 0 for name, hook in self._hooks.items()}
         addresses |= {name: array.ctypes.data for name, array in constants.items()}
-        # Level 0: the code runs once per call and only makes calls.
+        # The code runs once per call and only makes calls.
         self._module = jit(text, Target.of_process(0), addresses)
 
     def function(self, signature: Signature) -> HostFunction:
-        """A function for one thread at a time. It raises exceptions of the device."""
+        """The function is for one thread at a time, and raises exceptions of the device."""
         runtime, address = self._runtime, self._module.address(symbol_name(signature.name))
         thunk = _THUNK(thunk_address(signature.parameter_types()))
 
@@ -361,8 +357,6 @@ class HostFunctions:
 
 
 class DeviceCall:
-    """One call: checked arguments, and device memory for each."""
-
     def __init__(
         self,
         device: Device,
@@ -394,7 +388,6 @@ class DeviceCall:
             raise
 
     def _slots(self, views: Mapping[int, DeviceArray]) -> Slots:
-        """Device memory for arrays, the bits of numbers, then the symbols."""
         signature, bound = self._signature, self.bound
         values: list[int] = []
         for position, slot in enumerate(bound.slots):
@@ -422,17 +415,16 @@ class DeviceCall:
         return {position: array for position, array in self.bound.arrays.items() if id(array) not in views}
 
     def copy_in(self) -> None:
-        """Copy arrays to the device, outputs too, because a program may leave some elements unwritten."""
+        """Copy outputs too, because a program may leave some elements unwritten."""
         for array, memory, written in self._copies:
             if id(written) not in self._new:
                 self.run.queue.copy_in(memory, array)
 
     def start(self, function: HostFunction) -> None:
-        """Enqueue the work of the host function."""
         function(self.run, self._values)
 
     def measure(self, function: HostFunction) -> tuple[float, list[tuple[KernelSpec, float]]]:
-        """Run once more; returns the device's seconds, in total and for each launched kernel in order."""
+        """Returns the device's seconds of a run, in total and for each kernel."""
         queue, self.run.log = self.run.queue, []
         start = queue.mark()
         try:
@@ -450,7 +442,7 @@ class DeviceCall:
             self.run.queue.synchronize()
 
     def _copy_back(self, span: Array, memory: Any, written: Array) -> None:
-        """Copy an output back; of a view only its elements, because another output may interleave with it."""
+        """Copy only elements of a view, because another output may interleave with it."""
         if written.size == span.size:
             self.run.queue.copy_out(span, memory)
             return
@@ -459,7 +451,7 @@ class DeviceCall:
         written[...] = np.lib.stride_tricks.as_strided(room, written.shape, written.strides)
 
     def repeat(self, function: HostFunction) -> None:
-        """Repeat a checked call whose arrays are all on the device."""
+        """All arrays of the checked call are on the device."""
         try:
             self.run.queue.device.queue(self.stream)
             function(self.run, self._values)
@@ -471,8 +463,7 @@ class DeviceCall:
 
 
 def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
-    """Key of the cache of checked calls; None if an argument is neither a Python number nor an array with an
-    `identity`."""
+    """None if an argument is neither a Python number nor an array with an `identity`."""
     key: list[object] = []
     streams: dict[object, int] = {}
     for value in values:
@@ -494,7 +485,7 @@ def call_key(values: Sequence[object]) -> tuple[object, ...] | None:
 def _on_device(
     device: Device, function: str, spec: ArraySpec | ScalarSpec, value: object, views: dict[int, DeviceArray]
 ) -> object:
-    """Shadows of arrays on the device are recorded in `views`; other values are unchanged."""
+    """Record shadows in `views`; values that are not on the device are unchanged."""
     where = f"{function}: argument '{spec.name}'"
     try:
         place = device_of(value)

@@ -1,4 +1,4 @@
-"""Programs of kernels callable from Python: a `GpuLibrary` is a `Library` whose functions run on a device."""
+"""Programs of kernels callable from Python."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CALLS_KEPT = 256
 
 
 class DeviceProgram:
-    """A program that is loaded on its device on first use, and again after a failure."""
+    """Loaded on first use, and again after a failure."""
 
     def __init__(
         self, program: KernelProgram, host: str, signatures: Sequence[Signature], constants: Mapping[str, Array]
@@ -70,12 +70,11 @@ class DeviceProgram:
 
     @cached_property
     def pool(self) -> MemoryPool:
-        """Memory for temporaries and for copies of arguments."""
         return MemoryPool(self.device)
 
     @cached_property
     def host(self) -> HostFunctions:
-        """The compiled host functions. Raises `DeviceError` unless a device can run the kernels."""
+        """Raises `DeviceError` unless a device can run the kernels."""
         pool = self.pool
         host = HostFunctions(self._text, self.device.load(self._program), pool, self._constants)
 
@@ -87,18 +86,18 @@ class DeviceProgram:
         return host
 
     def load(self) -> None:
-        """Load the program. Raises `DeviceError` as `host` does."""
+        """Raises `DeviceError` as `host` does."""
         _ = self.functions
 
     @cached_property
     def functions(self) -> Mapping[str, HostFunction]:
-        """The host functions, ready to be called. Raises `DeviceError` as `host` does."""
+        """Raises `DeviceError` as `host` does."""
         return {signature.name: self.host.function(signature) for signature in self._signatures}
 
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Device memory of a library, in bytes."""
+    """Bytes of device memory."""
 
     held: int
     """Constants, temporaries and copies of arguments; freed memory is kept for later calls."""
@@ -111,13 +110,12 @@ class DeviceMemory:
 class GpuFunction(Function):
     """A function of a GPU program.
 
-    Its arguments are numbers, NumPy arrays, which are copied to the device and back, and arrays on the device (anything
-    with DLPack: torch, cupy), which are used in place: the work is enqueued on their library's current stream, without
-    waiting for it. Raises `TypeError` and `ValueError` that name the argument, and `DeviceError` if there is no device
-    or it fails.
+    NumPy arrays are copied to the device and back. Arrays on the device (anything with DLPack: torch, cupy) are used in
+    place: the work is enqueued on their library's current stream, without waiting for it. Raises `TypeError` and
+    `ValueError` that name the argument, and `DeviceError` if there is no device or it fails.
 
-    Times of runs are measured by the device, from before the first kernel to after the last one, including temporaries
-    but not copies of arguments.
+    Times of runs are the device's, from before the first kernel to after the last one, including temporaries but not
+    copies of arguments.
     """
 
     def __init__(self, program: DeviceProgram, signature: Signature) -> None:
@@ -170,7 +168,7 @@ class GpuFunction(Function):
     def kernel_times(
         self, rows: Sequence[KernelRow], arguments: Sequence[object], keywords: Mapping[str, object], runs: int
     ) -> tuple[KernelTimes, BoundArguments]:
-        """Medians of `runs` runs, after one warm-up run. One kernel of a report may be several of the device."""
+        """Returns medians of `runs` runs, after one warm-up run. A kernel of a report may be several of the device."""
         function = self._program.functions[self.name]
         symbols = {name: row.symbol for row in rows for name in row.names}
         call = DeviceCall(self._program.device, self._program.pool, self.signature, arguments, keywords)
@@ -199,11 +197,8 @@ class GpuFunction(Function):
 
 
 class GpuLibrary(Library):
-    """Functions that run kernels on a device.
-
-    Kernels are compiled at once if there is a device. Without one only the sources are available: `device_error` says
-    what is missing, and calls raise it.
-    """
+    """The kernels are compiled at once. Without a device only the sources are available, and calls raise
+    `device_error`."""
 
     def __init__(
         self,
@@ -235,7 +230,7 @@ class GpuLibrary(Library):
 
     @property
     def memory(self) -> DeviceMemory:
-        """The current device memory of the library. Raises `DeviceError` if there is no device."""
+        """Current memory. Raises `DeviceError` if there is no device."""
         pool = self._program.pool
         return DeviceMemory(pool.bytes_held, self._program.host.constant_bytes(), pool.allocations)
 
@@ -257,8 +252,8 @@ _ARGUMENTS: Final = {"ptr": "buffer", **{str(type_): name for name, type_ in TYP
 
 
 def device_for(target: Target) -> Device:
-    """The named device (`-device=...`), else the first of its kind. Raises `DeviceError` that says what is missing and
-    how to install it."""
+    """The named device (`-device=...`), else the first. Raises `DeviceError` that says what is missing and how to
+    install it."""
     if target.kind == "opencl":
         from weft.runtime.opencl import pick_device  # start-up: 5 ms
     elif target.kind == "cuda":
@@ -269,15 +264,14 @@ def device_for(target: Target) -> Device:
 
 
 def load_gpu_module(module: ModuleOp, target: Target) -> GpuLibrary:
-    """The host functions of a module at low level, whose kernels are emitted for `target`. Raises as `emit_program`."""
+    """Raises as `emit_program`."""
     program, host, constants = emit_program(module, target)
     return GpuLibrary(program, host, signatures_of(module), constants)
 
 
 def emit_program(module: ModuleOp, target: Target) -> tuple[KernelProgram, str, dict[str, Array]]:
-    """The kernels of a module at low level in the language of `target`'s kind, its host functions as LLVM IR, and their
-    constants. Raises `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels
-    have."""
+    """Returns the kernels in the language of `target`'s kind, the host functions as LLVM IR, and constants. Raises
+    `CompileError` if kernels need a feature that the target lacks, or host code one that only kernels have."""
     kernels = [op for op in module.ops if isinstance(op, FuncOp) and kernel_of(op) is not None]
     constants = take_constants(module, kept=used_globals(kernels))
     host = emit_host_functions(module, Target.of_process(0))

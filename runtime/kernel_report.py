@@ -21,7 +21,7 @@ bits are cheaper, and Winograd convolutions count as the direct ones,
 
 @dataclass(frozen=True)
 class KernelRow:
-    """A kernel, within one call of the calling function."""
+    """A kernel within one call."""
 
     symbol: str
     names: tuple[str, ...]
@@ -45,7 +45,6 @@ class KernelRow:
 
     @property
     def title(self) -> str:
-        """The first function, and the number of others with the kernel."""
         return self.names[0] + (f" (+{len(self.names) - 1})" if len(self.names) > 1 else "")
 
 
@@ -61,38 +60,29 @@ class MachinePeaks:
     """L2 of all threads together."""
 
     def seconds(self, flops: int, moved_bytes: int) -> float:
-        """Lower bound of the time of a kernel."""
         bandwidth = self.cache if moved_bytes <= self.cache_bytes else self.memory
         return max(flops / (self.gflops * 1e9), moved_bytes / (bandwidth * 1e9))
 
 
 class ReportSource(Protocol):
-    """Reports on the program of a library."""
-
     def functions(self) -> Sequence[str]: ...
 
     def rows(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Sequence[KernelRow]: ...
 
-    def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None:
-        """Bytes of temporaries of a call."""
-        ...
+    def temporary_bytes(self, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> int | None: ...
 
     def temporary_formula(self, name: str) -> str:
-        """Bytes of temporaries in terms of the symbols of the function; empty if unknown."""
+        """In terms of the symbols; empty if unknown."""
         ...
 
-    def registered(self, name: str) -> Sequence[str]:
-        """Registered functions that are called between kernels."""
-        ...
+    def registered(self, name: str) -> Sequence[str]: ...
 
-    def peaks(self) -> MachinePeaks | None:
-        """The peak rates of the machine, or None."""
-        ...
+    def peaks(self) -> MachinePeaks | None: ...
 
 
 @dataclass(frozen=True)
 class Report(ShownAsText):
-    """The kernels of a function; `print` shows a table."""
+    """`print` shows a table of kernels."""
 
     function: str
     rows: tuple[KernelRow, ...]
@@ -107,8 +97,6 @@ class Report(ShownAsText):
     """Functions whose time is spent between kernels."""
 
     def timed(self, seconds: Mapping[str, float], calls: Mapping[str, int], total: float) -> Report:
-        """The report with the seconds and counts of calls by symbol."""
-
         def measured(row: KernelRow) -> KernelRow:
             symbols = (row.symbol, *row.versions)
             spent, count = (sum(found.get(symbol, 0) for symbol in symbols) for found in (seconds, calls))
@@ -117,8 +105,7 @@ class Report(ShownAsText):
         return replace(self, rows=tuple(map(measured, self.rows)), seconds=total)
 
     def share_of_peak(self, row: KernelRow) -> float | None:
-        """The lower bound of a kernel's time, from arithmetic and traffic, over its measured time; None if either is
-        unknown."""
+        """The lower bound of the time, from arithmetic and traffic, over the measured one."""
         if self.peaks is None or not row.seconds or not row.calls or row.flops is None or row.moved_bytes is None:
             return None
         return self.peaks.seconds(row.flops // row.calls, row.moved_bytes // row.calls) * row.calls / row.seconds
@@ -136,7 +123,7 @@ class Report(ShownAsText):
         return f"{self._title()}\n{fitted_columns(lines, (0, 5), WIDTH)}{self._outside()}"
 
     def _timed_text(self, seconds: float) -> str:
-        """Kernels of less than half a percent of the call share a line."""
+        """Kernels of less than half a percent share a line."""
         lines = [["kernel", "calls", "MFLOP", "ms", "part", "GFLOP/s", "GB/s", "peak"]]
         folded = [row for row in self.rows if _percent(row.seconds or 0.0, seconds) == "0%"]
         folded = folded if len(folded) > 1 else []
@@ -193,7 +180,6 @@ class Report(ShownAsText):
 
 
 def report_from(source: ReportSource, name: str, shapes: Mapping[str, Sequence[int] | int] | None) -> Report:
-    """The report of a function, without times."""
     rows, size = tuple(source.rows(name, shapes)), source.temporary_bytes(name, shapes)
     formula = source.temporary_formula(name) if size is None else ""
     return Report(name, rows, size, temporary_formula=formula, registered=tuple(source.registered(name)))

@@ -1,8 +1,7 @@
 """Times of the kernels that compiled code calls.
 
-The object of the calling function is linked again with functions that call the kernels and log start and end. For a
-trace, parallel loops log the chunk of each thread. The library itself is unchanged, so profiling costs nothing unless
-used.
+The object of the calling function is linked again with functions that call the kernels and log start and end, or for a
+trace the chunks of threads.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ define void @parallel_for.logged(ptr %fn, ptr %closure, i64 %extent) {{
 
 @dataclass(frozen=True)
 class Event:
-    """A call of a kernel, or a chunk of a parallel loop, by a thread."""
+    """Work of a thread."""
 
     kernel: str
     """The symbol of the kernel, `@` and the name for the function itself, or empty for a chunk."""
@@ -118,7 +117,7 @@ class Event:
 
 @dataclass(frozen=True)
 class KernelTimes:
-    """Seconds and calls of each kernel in one call of a function, by symbol, and seconds of the call."""
+    """Seconds and calls by symbol."""
 
     seconds: Mapping[str, float]
     calls: Mapping[str, int]
@@ -138,11 +137,11 @@ def kernel_times(
     runs: int,
     traced: bool = False,
 ) -> KernelTimes:
-    """Measure the kernels of a function of the LLVM IR `text` on the arguments `call`; with `traced`, also the chunks
-    of parallel loops, which adds about 0.1 us to each.
+    """Measure the kernels of a function of `text`, LLVM IR; with `traced`, also chunks of parallel loops, for about 0.1
+    us each.
 
-    Returns the medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock,
-    and as a call of the function does.
+    Returns medians of `runs` runs, after one warm-up run. Raises `CompileError` if the system has no POSIX clock, and
+    as the call does.
     """
     clock = getattr(time, "CLOCK_MONOTONIC", None)
     if clock is None:
@@ -159,7 +158,7 @@ def kernel_times(
 def timed_calls(
     name: str, function: Callable[..., object], call: tuple[Sequence[object], Mapping[str, object]], runs: int
 ) -> list[list[Event]]:
-    """Time a function whose kernels cannot be traced: an event per call, after one warm-up run."""
+    """Returns an event per call, after one warm-up run."""
     positional, keywords = call
     function(*positional, **keywords)
     events: list[list[Event]] = []
@@ -171,7 +170,7 @@ def timed_calls(
 
 
 class _Profiled:
-    """A function linked so that calls of its kernels are logged: `count, (kernel, nanoseconds), ...`."""
+    """The log is `count, (kernel, nanoseconds), ...`."""
 
     def __init__(
         self,
@@ -213,7 +212,7 @@ class _Profiled:
         )
 
     def run(self, call: tuple[Sequence[object], Mapping[str, object]], runs: int) -> KernelTimes | None:
-        """Measure the runs; None if the log is too short, then `wanted` is the required capacity."""
+        """Returns None if the log is shorter than `wanted`."""
         seconds_of = native_runs(self._caller, *call)
         seconds_of(1)
         totals = array("d")

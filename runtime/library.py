@@ -1,4 +1,4 @@
-"""Compiled programs: a `Library` is a module of native functions that Python calls by name."""
+"""Compiled programs: native functions that Python calls by name."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class UnknownFunctionError(CompileError, KeyError):
 class Function:
     """A compiled function.
 
-    Its arguments are NumPy arrays, anything with DLPack or the buffer protocol, and numbers, by position or by name.
+    Arguments are NumPy arrays, anything with DLPack or the buffer protocol, and numbers, by position or by name.
     Results (arrays that are only written, last in the signature) may be omitted and are then returned. Raises
-    `TypeError` and `ValueError` that name the argument. Ctrl-C interrupts a long call (at least 2^30 iterations or 512
-    MiB of arrays) at once; native code cannot be stopped, so it continues in the background and still writes the
-    arrays. A call that writes only empty arrays does nothing.
+    `TypeError` and `ValueError` that name the argument. Ctrl-C interrupts a long call (2^30 iterations or 512 MiB of
+    arrays); native code continues in the background and still writes the arrays. A call that writes only empty arrays
+    does nothing.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -61,8 +61,7 @@ class Function:
 
     @staticmethod
     def make(caller: Caller) -> Function:
-        """A call enters native code directly: Python looks `__call__` up in the class, so each function gets a class
-        with its native entry. This halves the cost of a call."""
+        """Python looks `__call__` up in the class, so a class for each function halves the cost of a call."""
         if caller.signature.bounds_log:
             return CheckedFunction(caller)
         if not {arg.name for arg in caller.signature.result_specs}.issuperset(caller.signature.returned):
@@ -78,12 +77,12 @@ class Function:
         return self.signature.name
 
     def time_evaluator(self, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Measures the function with given arguments, see `TimeEvaluator`."""
+        """See `TimeEvaluator`."""
         return TimeEvaluator(self.name, self.runs, number, repeat, min_repeat_ms)
 
     @contextmanager
     def runs(self, *positional: object, **keywords: object) -> Generator[SecondsOf]:
-        """Times of runs on arguments that are checked once."""
+        """Yield times of runs on arguments that are checked once."""
         yield native_runs(self._caller, positional, keywords)
 
     def __repr__(self) -> str:
@@ -91,7 +90,7 @@ class Function:
 
 
 class DonatingFunction(Function):
-    """A function that overwrites arguments with results. Calls return these together with the allocated results."""
+    """Calls return overwritten arguments together with the allocated results."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -112,9 +111,8 @@ class DonatingFunction(Function):
 
 
 class CheckedFunction(Function):
-    """A function that logs divisions by zero, skips accesses outside of their arrays, and clamps sizes outside of their
-    bounds: its call then raises `ZeroDivisionError`, `IndexError` or `ValueError`.
-    """
+    """A call that divides by zero or leaves bounds raises `ZeroDivisionError`, `IndexError` or `ValueError` at its end;
+    it skips such accesses and clamps such sizes."""
 
     def __init__(self, caller: Caller) -> None:
         super().__init__(caller)
@@ -132,7 +130,6 @@ class CheckedFunction(Function):
 
     @contextmanager
     def _log(self) -> Generator[Array]:
-        """On exit raises an error for the first logged failure."""
         log = np.zeros((len(self._places), 3), np.int64)
         yield log
         for text, (failed, index, extent) in zip(self._places, log.tolist(), strict=True):
@@ -150,8 +147,6 @@ the bits of each scalar, and then the symbols."""
 
 
 class CallableFunction(Function):
-    """A function that Python runs, on arguments with the usual checks."""
-
     def __init__(self, signature: Signature, run: Run) -> None:
         self.signature = signature
         self._run = run
@@ -170,14 +165,14 @@ class CallableFunction(Function):
 
 
 class Sources:
-    """Texts by kind; the first is the default. Derived texts are computed on first use."""
+    """Texts by kind, derived on first use; the first is the default."""
 
     def __init__(self, texts: Mapping[str, str | Callable[[], str]], unknown: str = "unknown kind of source") -> None:
         self._texts = dict(texts)
         self._unknown = unknown
 
     def get_source(self, kind: str = "") -> str:
-        """The text of a kind. Raises `CompileError` for an unknown one."""
+        """Raises `CompileError` for an unknown kind."""
         kind = kind or next(iter(self._texts))
         if kind not in self._texts:
             raise CompileError(f"{self._unknown} '{kind}'{did_you_mean(kind, self._texts)}")
@@ -192,10 +187,9 @@ class Library:
     """Functions by name: `lib["f"](a, b)`. Given LLVM IR, they are compiled for this machine.
 
     `sources` maps kinds to texts for `get_source`; "ll" is the LLVM IR to compile. `symbols` are addresses of functions
-    that the code calls outside libm, libc and weft's runtime; `c_sources` are the C sources that they come from, which
-    exports compile in. `constants` are arrays that the code reads under external symbols. `kernels` are precompiled
-    functions that the code calls, without C sources. Raises `CompileError` if the code needs an unknown symbol or lacks
-    a function of `signatures`.
+    outside libm, libc and weft's runtime; exports compile in their `c_sources`. The code reads `constants` under
+    external symbols, and calls `kernels`, precompiled functions without C sources. Raises `CompileError` if the code
+    needs an unknown symbol or lacks a function of `signatures`.
     """
 
     timing: Stopwatch
@@ -280,8 +274,7 @@ class Library:
 
     @property
     def own_ir(self) -> str | None:
-        """The LLVM IR without kernels and constants; None for a library with C sources, or one not built from LLVM
-        IR."""
+        """Without kernels and constants; None for a library with C sources, or one without LLVM IR."""
         return self._ir if self._ir and not self._c_sources else None
 
     def _linked_ir(self) -> str:
@@ -289,12 +282,12 @@ class Library:
 
     @cached_property
     def traces(self) -> tuple[sched.FuncOp, ...]:
-        """Default schedules that were applied, one for each scheduled function and for each version of it."""
+        """The applied default schedules of functions and versions."""
         return self.trace_source()
 
     @property
     def trace(self) -> str:
-        """The default schedules as IR, or "". Each replays on the original module, except those of versions for few
+        """Default schedules as IR, or "". Each replays on the original module, except those of versions for few
         iterations."""
         return "".join(str(trace) + "\n" for trace in self.traces)
 
@@ -309,7 +302,7 @@ class Library:
         return self._functions[name]
 
     def put_function(self, name: str, function: Function) -> None:
-        """Replace a function by another one of the same signature."""
+        """The signature must be the same."""
         self._functions[name] = function
 
     def __iter__(self) -> Iterator[str]:
@@ -322,12 +315,12 @@ class Library:
         return name in self._signatures
 
     def time_evaluator(self, name: str, number: int = 10, repeat: int = 3, min_repeat_ms: float = 0.0) -> TimeEvaluator:
-        """Measures the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
+        """Measure the function `name`: `lib.time_evaluator("f", number=10)(a, b).median` is in seconds."""
         return self[name].time_evaluator(number, repeat, min_repeat_ms)
 
     def report(self, name: str | None = None) -> Report:
-        """A table of the kernels that a function of a model calls: operators, calls, bytes of constants, arithmetic,
-        memory traffic, and after `profile` times.
+        """Returns a table of the kernels of a function: operators, calls, bytes of constants, arithmetic, memory
+        traffic, and after `profile` times.
 
             print(lib.report())
 
@@ -339,8 +332,8 @@ class Library:
         return self._reports.get(name) or report_from(source, name, None)
 
     def profile(self, name: str, *arguments: object, runs: int = 10, **keywords: object) -> Report:
-        """Call a function of a model `runs` times on arguments that are checked once, and measure its kernels. Later
-        reports of `report` include the medians.
+        """Measure the kernels of a function in `runs` calls on arguments that are checked once. Later reports include
+        the medians.
 
             print(lib.profile("main", x))
 
@@ -360,9 +353,9 @@ class Library:
         return report
 
     def write_trace(self, path: str | Path, name: str, *arguments: object, runs: int = 3, **keywords: object) -> None:
-        """Write a trace of the build, and of `runs` calls of a function, for Perfetto (ui.perfetto.dev) or
-        chrome://tracing: stages and passes, kernels, and the chunks of parallel loops by thread. Calls of devices and
-        of code in C are traced as a whole.
+        """Write a trace of the build, and of `runs` calls, for Perfetto (ui.perfetto.dev) or chrome://tracing: stages
+        and passes, kernels, and chunks of parallel loops by thread. Calls of devices and of C code are traced as a
+        whole.
 
             lib.write_trace("trace.json", "main", x)
 
@@ -419,7 +412,7 @@ class Library:
         return self._report_source, name or names[0]
 
     def get_source(self, kind: str = "") -> str:
-        """The program as text; the kinds depend on the target, the first is the default.
+        """Returns the program as text; the first kind is the default.
 
         For LLVM: "ll" (LLVM IR as emitted), "ll-opt" (after LLVM's optimiser), "asm"; for C: "c", "h" (its header); for
         kernels: "cuda", "opencl" or "metal", "host" (the LLVM IR that launches them), and "ptx" (NVRTC's output for the
@@ -436,7 +429,7 @@ class Library:
         compiler: str = "",
         weights: str | Path | None = None,
     ) -> Path:
-        """Write the program to a file, for use without Python; returns its path.
+        """Write the program for use without Python; returns the path.
 
             lib.export("mm.o")      an object: needs libc, libm, POSIX threads        kind "object"
             lib.export("libmm.so")  a shared library, which `weft.load` loads back    kind "shared"
@@ -446,9 +439,9 @@ class Library:
 
             lib.export("libmodel.so", weights="model.weights")  # large constants in a separate file
 
-        The suffix determines the kind unless given. Programs with `weights` read the file before the first call
-        (`weft_load_weights`, `weft.load(path, weights=...)`). `compiler` links shared libraries, by default the
-        system's C compiler. Raises `CompileError` for an unknown kind, a missing compiler or folder, and a failed link.
+        The suffix determines the default kind. Programs with `weights` read the file before the first call
+        (`weft_load_weights`, `weft.load(path, weights=...)`). `compiler`, by default the system's, links shared
+        libraries. Raises `CompileError` for an unknown kind, a missing compiler or folder, and a failed link.
         """
         from weft.runtime.export.program import Program  # start-up: 200 ms
 
@@ -461,7 +454,6 @@ class Library:
         return program.export(path, kind, compiler=compiler, weights=weights)
 
     def export_library(self, path: str | Path, *, compiler: str = "") -> Path:
-        """An alias of `export`."""
         return self.export(path, compiler=compiler)
 
     def __repr__(self) -> str:
@@ -471,7 +463,6 @@ class Library:
         return table_bundle(f"weft library for {self._place()}", ("function", "arguments", "memory"), self._rows())
 
     def _rows(self) -> list[tuple[str, str, str]]:
-        """Each function with its arguments, and the memory of its constants and temporaries if it is a model."""
         from weft.runtime.kernel_report import report_from  # start-up: 8 ms
 
         rows: list[tuple[str, str, str]] = []
@@ -494,10 +485,8 @@ class Library:
 
 
 class ForeignLibrary(Library):
-    """Functions for a CPU with features that this one lacks: compiled here, exported, and run there.
-
-    Supports everything except calls: `get_source("asm")`, `export("f.o")`. Requesting a function raises `CompileError`.
-    """
+    """A library for a CPU with features that this one lacks: it can be exported, but requesting a function raises
+    `CompileError`."""
 
     def _load(self, symbols: Mapping[str, int]) -> None:
         """Left to the export."""
@@ -510,8 +499,7 @@ class ForeignLibrary(Library):
 
 
 class CallableLibrary(Library):
-    """The library of a backend that runs its own output. `sources` is that output, by kind; the first is the
-    default."""
+    """The library of a backend that runs its output, `sources` by kind; the first is the default."""
 
     def __init__(self, functions: Mapping[Signature, Run], sources: Mapping[str, str], target: Target) -> None:
         if not sources:

@@ -1,4 +1,4 @@
-"""Compiles a module at low level for its target: a library of its functions."""
+"""Compilation of low modules for their targets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 
 def load_c_module(module: ModuleOp, target: Target) -> CLibrary:
-    """Emit a module at low level, legalised for C: a library that compiles it on the first call. Raises `CompileError`
-    if C lacks something that the module uses."""
+    """`module` must be legalised for C; it is compiled on the first call. Raises `CompileError` if C lacks something
+    that it uses."""
     from weft.backends.c.emit import emit_module  # start-up: 77 ms
     from weft.runtime.c_library import CLibrary  # start-up: 14 ms
 
@@ -50,12 +50,9 @@ def load_low_module(
     stopwatch: Stopwatch | None = None,
     kernels: Sequence[CompiledKernel] = (),
 ) -> Library:
-    """Compile a module at low level: a library of all its functions. `kernels`: precompiled functions that the module
-    declares, for target kind `llvm`.
-
-    For a CPU with features that this one lacks, the library can be exported but not called. `stopwatch` records the
-    time of each stage. Raises `CompileError` if the backend lacks something that the module uses.
-    """
+    """`kernels`: precompiled functions that the module declares, for target kind `llvm`. For a CPU with features that
+    this one lacks, the library can only be exported. Raises `CompileError` if the backend lacks something that the
+    module uses."""
     if target.kind == "c":
         return load_c_module(module, target)
     registered = registered_kind(target.kind)

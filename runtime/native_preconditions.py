@@ -1,8 +1,5 @@
-"""Call preconditions as native code: a predicate on the numbers of a call.
-
-Arithmetic is on 64-bit integers. If it overflows, or a divisor is not positive, the predicate is false; the slow path,
-with unbounded integers, then decides.
-"""
+"""Call preconditions as native code: a predicate on the numbers of a call. If 64-bit arithmetic overflows, or a divisor
+is not positive, it is false; the slow path, with unbounded integers, then decides."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _COMPARISONS: Final = {"==": "eq", "<=": "sle", "<": "slt"}
 
 @dataclass
 class _Code:
-    """Lines of a function of LLVM IR, and the bits that are set if its numbers are invalid."""
+    """Lines of LLVM IR."""
 
     lines: list[str] = field(default_factory=list[str])
     unclear: list[str] = field(default_factory=list[str])
@@ -100,8 +97,7 @@ def _text(number: _Number | int) -> str:
 
 
 def predicate_address(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> int:
-    """The address of `bool f(int64_t *slots)`, which returns whether all preconditions hold for the numbers in the
-    slots of their names."""
+    """Returns the address of `bool f(int64_t *slots)`, on the numbers in the slots of their names."""
     return _jit(predicate_ir(preconditions, slots))
 
 
@@ -111,7 +107,6 @@ def _jit(text: str) -> int:
 
 
 def predicate_ir(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> str:
-    """The predicate as LLVM IR."""
     try:
         lines, result = _lines(preconditions, slots)
     except (OverflowError, ZeroDivisionError):  # of constants
@@ -120,7 +115,6 @@ def predicate_ir(preconditions: Sequence[CallPrecondition], slots: Mapping[str, 
 
 
 def _lines(preconditions: Sequence[CallPrecondition], slots: Mapping[str, int]) -> tuple[Sequence[str], str]:
-    """The lines of the function, and the bit that it returns."""
     code = _Code()
     numbers: dict[str, _Number] = {}
     for name in dict.fromkeys(name for fact in preconditions for name in fact.names):

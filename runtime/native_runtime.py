@@ -1,24 +1,19 @@
-"""The runtime that compiled code calls: the threads that run `parallel` loops, and memory for temporaries.
+"""The runtime of compiled code: threads for `parallel` loops, and memory for temporaries.
 
-Generated code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`, where `fn` is `void (i64 begin, i64 end,
-ptr closure)`. The range is divided into one contiguous chunk per thread, with sizes that differ by at most one. The
-calling thread runs the first chunk, and then each chunk that no worker has claimed yet, so a worker that wakes up
-slowly delays nothing.
+Code calls `void weft_parallel_for(ptr fn, ptr closure, i64 extent)`; `fn` is `void (i64 begin, i64 end, ptr closure)`.
+Each thread gets a contiguous chunk; sizes differ by at most one. The calling thread runs the first chunk, and then
+unclaimed ones, so a slow worker delays nothing.
 
-The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call: they spin on
-their own cache line for about 0.1 ms, then sleep on it (a futex). They start with the first parallel loop, stop when
-the interpreter exits, and start anew in a forked child. A loop that finds the pool busy (nested, or from a second
-Python thread) runs serially in its own thread. Systems other than Linux use a `ThreadPoolExecutor`.
+The pool is LLVM IR, compiled on first use. Its workers are Python daemon threads inside one native call, from the first
+parallel loop to the exit of the interpreter, and anew in a forked child: they spin on their own cache line for about
+0.1 ms, then sleep on it (a futex). On Linux the caller sets the affinity of a worker before waking it
+(docs/decisions/0026-places-of-threads.md). A loop that finds the pool busy (nested, or from a second Python thread)
+runs serially. Systems other than Linux use a `ThreadPoolExecutor`.
 
-Some kernels pack threads on few processors: a woken thread may share the processor of its waker, and gets no time until
-the caller has done all of the work. So on Linux the caller sets the affinity of a worker before waking it: all
-processors except the caller's, divided among the workers if there are several. It does so again after it has moved to
-another processor, and when the number of workers changes.
-
-Temporaries come from `ptr weft_alloc(i64 bytes)`, whose result is 64-byte aligned, and are freed by `void
-weft_free(ptr)`. A freed block of 4 KiB or more is kept for the next request of a similar size (up to 32 blocks, 256 MiB
-in all by default, see `set_cache_limit`), since new memory from the system costs a page fault per 4 KiB touched. If the
-system has no more memory, the process ends with a message, because generated code cannot recover.
+`ptr weft_alloc(i64 bytes)` allocates temporaries, aligned to 64 bytes, and `void weft_free(ptr)` frees them. Freed
+blocks of 4 KiB or more are kept for requests of a similar size (up to 32 blocks, 256 MiB in all by default), since new
+memory costs a page fault per 4 KiB touched. Without memory, the process ends with a message, because generated code
+cannot recover.
 """
 
 from __future__ import annotations
@@ -77,13 +72,11 @@ _requested: int | None = None
 
 
 def needed_runtime(text: str) -> frozenset[str]:
-    """The runtime functions that LLVM IR declares."""
     declared = re.findall(r"^\s*declare\b[^@\n]*@(weft_\w+)", text, re.MULTILINE)
     return frozenset(declared) & {PARALLEL_FOR, CALL_REGISTERED, RETURN_RESULT, *MEMORY}
 
 
 def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
-    """Addresses of the runtime functions that LLVM IR declares; each part is compiled on first use."""
     needed = frozenset(name for text in texts for name in needed_runtime(text))
     found = symbol_addresses() if needed.intersection(MEMORY) else {}
     if PARALLEL_FOR in needed:
@@ -97,8 +90,7 @@ def runtime_symbols(texts: Iterable[str], target: Target) -> dict[str, int]:
 
 @checked
 def set_num_threads(count: int | None) -> None:
-    """Set the number of threads of parallel loops of all targets; None restores the default. Raises `ValueError` unless
-    1 <= count <= 256."""
+    """Set the threads of parallel loops; None restores the default. Raises `ValueError` unless 1 <= count <= 256."""
     global _requested
     if count is not None and not 1 <= count <= MAX_THREADS:
         raise ValueError(f"the number of threads must be from 1 to {MAX_THREADS}, got {count}")
@@ -109,13 +101,12 @@ def set_num_threads(count: int | None) -> None:
 
 
 def get_num_threads(target_threads: int) -> int:
-    """Threads of a loop: the number given to `set_num_threads`, else WEFT_NUM_THREADS, else the target's. Raises
-    `CompileError` if the environment variable is not a valid number."""
+    """Returns the number of `set_num_threads`, else WEFT_NUM_THREADS, else the target's. Raises `CompileError` if the
+    environment variable is not a valid number."""
     return requested_threads() or target_threads
 
 
 def requested_threads() -> int:
-    """The number from `set_num_threads` or the environment, else 0."""
     return _requested or _environment_threads()
 
 
@@ -156,25 +147,21 @@ def parallel_for_ir(target_threads: int) -> str:
 
 
 def pause_ir(architecture: str) -> str:
-    """Spin-wait hint, or ""."""
     return _PAUSES.get(architecture, "")
 
 
 def pool_ir(architecture: str, sleeping: str, hook: str = "null") -> str:
-    """The pool for an architecture, the first part of a triple. `sleeping`: IR of `futex_wait`, `futex_wake`,
-    `own_thread` and `keep_apart`; `hook` is the function that starts workers."""
+    """`architecture` is the first part of a triple. `sleeping`: IR of `futex_wait`, `futex_wake`, `own_thread` and
+    `keep_apart`; `hook` starts workers."""
     size, pause = MAX_THREADS * _WORKER_BYTES, pause_ir(architecture)
     return sleeping + ir_text(_POOL, most=MAX_THREADS, bytes=size, spins=_SPINS, pause=pause, hook=hook)
 
 
 def linux_ir(architecture: str) -> str:
-    """LLVM IR for sleeping, waking and placement of threads on Linux."""
     return ir_text(_FUTEX, futex=FUTEX_SYSCALLS[architecture], **_PLACE_SYSCALLS[architecture])
 
 
 class _FutexPool:
-    """The native pool and the Python threads that lend it their stacks."""
-
     def __init__(self) -> None:
         architecture = platform.machine()
         module = jit_forever(pool_ir(architecture, linux_ir(architecture)), 0)
@@ -200,7 +187,7 @@ class _FutexPool:
         ctypes.CFUNCTYPE(None, ctypes.c_int32)(self._module.address(name))(value)
 
     def _start(self, threads: int) -> None:
-        """Called from native code that holds the pool when it has fewer than `threads - 1` workers."""
+        """Native code that holds the pool and lacks workers calls this."""
         try:
             while len(self._threads) < threads - 1:
                 index = len(self._threads)
@@ -208,7 +195,7 @@ class _FutexPool:
                 thread.start()
                 self._threads.append(thread)
         except RuntimeError:
-            # No more threads (a limit of the system, or the interpreter is exiting): continue with these.
+            # A limit of the system, or the interpreter is exiting: continue with these.
             self.limit(max(len(self._threads), 0) + 1)
         self._call("weft_pool_set_started", len(self._threads))
 
@@ -276,7 +263,6 @@ class _ExecutorPool:
 
 
 def memory_ir(architecture: str) -> str:
-    """LLVM IR of `weft_alloc` and `weft_free` for an architecture, the first part of a triple."""
     return ir_text(_MEMORY, limit=DEFAULT_CACHE_BYTES, pause=pause_ir(architecture))
 
 
@@ -293,7 +279,7 @@ def _return_result_address() -> int:
 def _memory() -> JitModule:
     module = jit_forever(memory_ir(platform.machine()), 0)
     if hasattr(os, "register_at_fork"):
-        # Another thread may hold the lock at the fork; it does not exist in the child.
+        # The holder of the lock at the fork does not exist in the child.
         os.register_at_fork(after_in_child=ctypes.CFUNCTYPE(None)(module.address("weft_memory_unlock")))
     return module
 
@@ -303,17 +289,16 @@ def symbol_addresses() -> dict[str, int]:
 
 
 def cached_bytes() -> int:
-    """Bytes of freed memory kept for reuse."""
+    """Returns the bytes of freed memory that are kept for reuse."""
     return int(ctypes.CFUNCTYPE(ctypes.c_int64)(_memory().address("weft_memory_held"))())
 
 
 def release_cache() -> None:
-    """Return memory kept for reuse to the system."""
     ctypes.CFUNCTYPE(None)(_memory().address("weft_memory_trim"))()
 
 
 def set_cache_limit(count: int) -> None:
-    """Keep at most `count` bytes for reuse; 0 keeps nothing. Raises `ValueError` when negative."""
+    """Keep at most `count` bytes for reuse. Raises `ValueError` when negative."""
     if count < 0:
         raise ValueError(f"the cache limit must not be negative, got {count}")
     ctypes.CFUNCTYPE(None, ctypes.c_int64)(_memory().address("weft_memory_set_limit"))(count)

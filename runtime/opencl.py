@@ -1,8 +1,4 @@
-"""OpenCL devices, through pyopencl: GPUs, and processors with PoCL.
-
-The extra `weft[opencl]` installs pyopencl, PoCL, so that programs run on any machine, and Oclgrind, a simulator that
-detects races and reads of uninitialised memory.
-"""
+"""OpenCL devices, through pyopencl (docs/gpu.md)."""
 
 from __future__ import annotations
 
@@ -76,8 +72,8 @@ def _why_unusable(device: Any) -> str:
 
 @cache
 def pick_device(name: str = "") -> OpenClDevice:
-    """The device with `name` in its name, version or platform (case-insensitive); by default a GPU, else a processor.
-    Raises `DeviceError`, with a list of the devices, if there is none, or if its driver compiles no programs."""
+    """`name` is in a device's name, version or platform (case-insensitive); by default a GPU, else a processor. Raises
+    `DeviceError`, with a list of the devices, if there is none, or if its driver compiles no programs."""
     devices = _all_devices()
     if not devices:
         raise DeviceError(f"there is no OpenCL device on this machine: {_INSTALL}")
@@ -98,8 +94,6 @@ def pick_device(name: str = "") -> OpenClDevice:
 
 
 class OpenClQueue(Queue):
-    """An in-order queue with profiling."""
-
     def __init__(self, device: OpenClDevice) -> None:
         self.device = device
         cl = _pyopencl()
@@ -155,8 +149,6 @@ class OpenClQueue(Queue):
 
 
 class OpenClDevice(Device):
-    """A device with a separate context."""
-
     def __init__(self, device: Any) -> None:
         cl = _pyopencl()
         self._cl = cl

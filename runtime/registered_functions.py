@@ -1,8 +1,8 @@
-"""Calls of registered Python functions from compiled code: the runtime's `weft_call_registered` looks a name up among
-the functions set by `weft_set_function`; the one set for all names calls Python.
+"""Calls of registered Python functions from compiled code: `weft_call_registered` looks a name up among the functions
+set by `weft_set_function`; the one set for all names calls Python.
 
-ctypes takes the interpreter lock for the call. An exception cannot pass through native code: the function's results
-become zeros, later registered functions are not called, and the exception is raised when the compiled function returns.
+After an exception the results are zeros, and later registered functions are not called; the compiled function then
+raises it (docs/decisions/0050-registered-functions.md).
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ _FUNCTION_TYPE: Final = ctypes.CFUNCTYPE(
 
 
 class _ArrayMemory:
-    """NumPy views it as an array."""
-
     def __init__(self, address: int, shape: tuple[int, ...], kind: str) -> None:
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": kind}
 
@@ -74,7 +72,7 @@ def _view(row: Any) -> tuple[Array, str]:
 
 
 def _dtype(name: str) -> np.dtype[Any]:
-    """The dtype of ml_dtypes if it is loaded, else of the bits."""
+    """ml_dtypes's if it is loaded, else that of the bits."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -83,7 +81,7 @@ def _dtype(name: str) -> np.dtype[Any]:
 
 
 def _call(_context: int | None, name: bytes, arrays: Any, inputs: int, outputs: int) -> int:
-    """Called by compiled code. Returns 1 if this function or an earlier one has failed, else 0."""
+    """Returns 1 if a function has failed, else 0."""
     failures = _failures.get(None)
     if failures:
         return 1
@@ -109,7 +107,7 @@ keep_forever(_CALLBACK)
 
 @contextmanager
 def raising_failures() -> Generator[None]:
-    """Raise the first exception of a registered function at the end of the `with` block."""
+    """Raise the first exception of a registered function at the end."""
     failures: list[BaseException] = []
     token = _failures.set(failures)
     try:
@@ -121,13 +119,11 @@ def raising_failures() -> Generator[None]:
 
 
 def registered_functions_ir(*, thread_local: bool) -> str:
-    """`weft_set_function`, `weft_failure` and `weft_call_registered` as LLVM IR."""
     return ir_text(_FILE, thread_local="thread_local" if thread_local else "")
 
 
 @cache
 def call_registered_address() -> int:
-    """The address of `weft_call_registered` for code compiled into this process."""
     module = jit_forever(registered_functions_ir(thread_local=False), 0)
     _set_callback(module.address(SET_FUNCTION))
     return module.address(CALL_REGISTERED)
@@ -138,7 +134,7 @@ _connected: Final[set[int]] = set()
 
 
 def connect(code: ctypes.CDLL) -> bool:
-    """Let a loaded library call registered Python functions. Returns whether it calls any."""
+    """Returns whether a loaded library calls registered functions."""
     address = address_of(code, SET_FUNCTION)
     if address is None:
         return False

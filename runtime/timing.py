@@ -1,4 +1,4 @@
-"""Measures the run time of a compiled function, without the cost of calling it from Python."""
+"""Run times of compiled functions, without the cost of calls from Python."""
 
 from __future__ import annotations
 
@@ -76,11 +76,10 @@ SecondsOf: TypeAlias = "Callable[[int], float]"
 
 
 class TimeEvaluator:
-    """Measures `repeat` times `number` runs of a function with given arguments, after one warm-up run.
+    """Measures `repeat` times `number` runs on arguments that are checked once, after one warm-up run.
 
-    The arguments are checked once. With `min_repeat_ms`, `number` grows until one repeat takes that many milliseconds.
-    Ctrl-C interrupts it at any time. Raises `ValueError` for counts that are not positive or exceed `MOST_RUNS`,
-    `MOST_REPEATS`.
+    With `min_repeat_ms`, `number` grows until one repeat takes that many milliseconds. Ctrl-C interrupts it at any
+    time. Raises `ValueError` for counts that are not positive or exceed `MOST_RUNS`, `MOST_REPEATS`.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class TimeEvaluator:
 
 
 def native_runs(caller: Caller, positional: Sequence[object], keywords: Mapping[str, object]) -> SecondsOf:
-    """Timed runs in native loops that Ctrl-C can interrupt."""
+    """Ctrl-C interrupts runs between native loops."""
     bound = caller.bind(*positional, **keywords)
     slots = (ctypes.c_uint64 * len(bound.slots))(*bound.slots)
     loop, took, pace = _repeat_loop(), 0.0, _BETWEEN_SIGNALS
@@ -149,7 +148,7 @@ def _repeat_loop() -> Callable[..., Any]:
 
 
 def evict(arrays: Iterable[Array]) -> None:
-    """Evict arrays from all caches; does nothing except on x86-64."""
+    """Evict arrays from all caches, on x86-64 only."""
     if (routine := _evict()) is not None:
         for array_ in arrays:
             routine(array_.ctypes.data, array_.nbytes)

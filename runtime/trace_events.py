@@ -1,7 +1,6 @@
-"""Traces in the trace-event format that Perfetto (ui.perfetto.dev) and chrome://tracing show.
+"""Traces in the trace-event format of Perfetto (ui.perfetto.dev) and chrome://tracing (docs/graphs.md).
 
-The stages and passes of the build are one process, with a thread for each helper; the calls of the function are another
-one, with its kernels on the calling thread and the chunks of parallel loops on the thread that ran them.
+The build and the calls are separate processes of a trace.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _RUN: Final = 2
 
 
 def trace_events(spans: Sequence[Span], runs: Sequence[Sequence[Event]], rows: Iterable[KernelRow]) -> dict[str, Any]:
-    """A trace of a build and of runs of a function, as a JSON object. `rows` describe the kernels."""
+    """Returns JSON."""
     by_symbol = {symbol: row for row in rows for symbol in (row.symbol, *row.versions)}
     origin = min([*(span.start for span in spans), *(event.start for run in runs for event in run)], default=0.0)
     events: list[dict[str, Any]] = [

@@ -1,1 +1,1 @@
-"""Shared by all packages: errors and their rendering, source locations, targets."""
+"""Errors, source locations, targets and other parts shared by all packages."""

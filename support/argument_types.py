@@ -1,4 +1,4 @@
-"""Checks of arguments of public functions against the annotations of their parameters."""
+"""Checks of arguments of public functions against their annotations."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class _WrongTypeError(Exception):
 
 
 def checked_methods(class_: C) -> C:
-    """Decorates a class so that its public methods are `checked`."""
     for name, method in list(vars(class_).items()):
         if name.startswith("_") and name != "__init__":
             continue
@@ -56,11 +55,10 @@ def checked_methods(class_: C) -> C:
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Check the arguments of each call before it runs.
+    """Check the arguments of each call. NumPy integers and floats become Python's.
 
-    NumPy integers and floats are converted to Python's. Raises `TypeError` for a wrong number of arguments, an unknown
-    keyword and a value that does not match the parameter's annotation, and `ValueError` for an integer of more than 64
-    bits; the message names the argument, the expected type and the value.
+    Raises `TypeError` for a wrong number of arguments, an unknown keyword and a value that does not match its
+    annotation, and `ValueError` for an integer of more than 64 bits.
     """
     signature = inspect.signature(function)
     unwrapped = cast("types.FunctionType", inspect.unwrap(function))
@@ -86,7 +84,6 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def shown(value: object) -> str:
-    """Returns a value as shown in messages, shortened."""
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an integer of {value.bit_length()} bits"
     try:
@@ -106,7 +103,7 @@ def _count_text(signature: inspect.Signature, own: bool, keywords: Mapping[str, 
 
 def _parameter_text(parameter: inspect.Parameter) -> str:
     if isinstance(parameter.annotation, str):
-        # `str` quotes an annotation that is a text; defaults keep their quotes.
+        # `str` quotes annotations that are texts; defaults keep their quotes.
         kind = "**" if parameter.kind is parameter.VAR_KEYWORD else "*" * (parameter.kind is parameter.VAR_POSITIONAL)
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
         return f"{kind}{parameter.name}: {parameter.annotation}{default}"
@@ -114,7 +111,7 @@ def _parameter_text(parameter: inspect.Parameter) -> str:
 
 
 def checked_argument(subject: str, name: str, hint: object, value: object) -> Any:
-    """Checks one argument as `checked` does, for classes that a module imports lazily."""
+    """For classes that a module imports lazily."""
     try:
         return _converted(value, hint)
     except _WrongTypeError:
@@ -154,7 +151,7 @@ def _hints(function: types.FunctionType) -> dict[str, object]:
 
 
 def _converted(value: object, hint: object) -> Any:
-    """Convert a value to the annotated type. Raises `_WrongTypeError`, and `OverflowError` for a long integer."""
+    """Raises `_WrongTypeError`, and `OverflowError` for an integer of more than 64 bits."""
     kind = cast("object", type(value))
     if kind is hint and kind is not int:
         return value
@@ -201,13 +198,12 @@ def _require(condition: bool) -> None:
 
 
 def _is_sequence(origin: Any) -> bool:
-    """Returns whether values of a generic class are read as sequences; iterators are not, because that would exhaust
-    them."""
+    """Exclude iterators, because a check would exhaust them."""
     return origin is Iterable or (origin is not Callable and issubclass(origin, Collection))
 
 
 def _scan(value: object, depth: int = 0) -> None:
-    """Reject long integers in nested lists, and lists that contain themselves."""
+    """Reject integers of more than 64 bits in nested lists, and lists that contain themselves."""
     if isinstance(value, int):
         _integer(value)
     elif isinstance(value, list | tuple | Mapping):

@@ -17,7 +17,7 @@ _MALFORMED: Final = (ValueError, EOFError, BadZipFile, MemoryError, OverflowErro
 
 
 def read_npy(path: str) -> Array:
-    """Returns the array in a .npy file. Raises `CompileError` for other content, and `OSError`."""
+    """Raises `CompileError` for other content, and `OSError`."""
     try:
         loaded: Any = np.load(path, allow_pickle=False)
     except _MALFORMED as error:
@@ -28,7 +28,7 @@ def read_npy(path: str) -> Array:
 
 
 def read_npz(path: str) -> Mapping[str, Array]:
-    """Returns the arrays in a .npz file by name. Raises `CompileError` for other content, and `OSError`."""
+    """Raises `CompileError` for other content, and `OSError`."""
     try:
         loaded: Any = np.load(path, allow_pickle=False)
         if not isinstance(loaded, np.ndarray):

@@ -1,4 +1,4 @@
-"""xDSL's parser, corrected for floats in dense constants that are written as bits, and for non-ASCII text."""
+"""xDSL's parser, corrected for floats as bits in dense constants, and for non-ASCII text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
 
 class BitsParser(Parser):
-    """Parses `dense<0xff800000> : vector<8xf32>` as minus infinity, as xDSL prints it.
+    """Parses `dense<0xff800000> : vector<8xf32>` as minus infinity, as xDSL prints it, and UTF-8 bytes as text, as MLIR
+    does.
 
-    xDSL 0.74 reads such bits as an integer, 4.29e+09, also in complex numbers, though not in `0xff800000 : f32`. It
-    prints non-ASCII text as
-    escaped bytes, "\\C3\\A9", and parses these as bytes, which are not valid as names and keys. Here UTF-8 bytes are
-    text, as in MLIR.
+    xDSL 0.74 reads such bits as an integer, 4.29e+09, also in complex numbers. It prints non-ASCII text as escaped
+    bytes, "\\C3\\A9", and parses these as bytes, which are not valid as names and keys.
     """
 
     def parse_optional_str_literal(self) -> str | None:
@@ -53,7 +52,7 @@ class BitsParser(Parser):
 
 @dataclass
 class _Complex(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
-    """A real and an imaginary part, either of which may be bits."""
+    """Either part may be bits."""
 
     parts: list[Parser._TensorLiteralElement]  # pyright: ignore[reportPrivateUsage]
 
@@ -64,8 +63,6 @@ class _Complex(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUs
 
 
 class _Bits(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
-    """An element in hexadecimal digits."""
-
     def to_type(self, parser: Any, type: Any) -> Any:
         if not isinstance(type, AnyFloat) or not isinstance(self.value, int):
             return super().to_type(parser, type)

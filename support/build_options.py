@@ -1,4 +1,4 @@
-"""The options of a build: one record, from the command line or the keywords of `weft.build`, for all passes."""
+"""The options of a build."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Insertions: TypeAlias = Mapping[str, Inserted]
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """The options of the compilation of a program, except its target."""
+    """Options except the target."""
 
     scheduled: bool = True
     """Whether schedules in the module are applied."""
@@ -54,18 +54,17 @@ class BuildOptions:
     """Sizes of symbols for which functions get versions, chosen at the call (`passes/versions.py`)."""
 
     def can_compile_apart(self, target: Target) -> bool:
-        """Returns whether kernels of models are compiled separately for a target. User passes operate on whole modules,
-        and checked functions log for their caller, so neither is possible then."""
+        """Returns whether kernels of models are compiled separately. User passes need whole modules, and checked
+        functions log for their caller."""
         return target.kind == "llvm" and not target.obstacle and not self.passes and not self.checked
 
     def of_kernels(self) -> BuildOptions:
-        """Returns the options of separately compiled kernels, which have no user schedules and no graphs."""
+        """Separately compiled kernels have no user schedules and no graphs."""
         database = None if self.database is None else os.fspath(self.database)  # passed to worker processes
         return BuildOptions(default_schedule=self.default_schedule, verify=self.verify, database=database)
 
     def key(self) -> str:
-        """Returns the options as part of cache keys. Nothing is cached with `passes`; keys cover records of `database`
-        separately."""
+        """Nothing is cached with `passes`; records of `database` have separate keys."""
         parts = [f"{name}={value}" for name, value in vars(self).items() if isinstance(value, bool)]
         parts += [f"specialize={dict(sizes)}" for sizes in self.specialize]
         parts += [f"precision={self.precision}"] if self.precision else []

@@ -1,4 +1,4 @@
-"""Checks of the arguments of a call in Python, with a separate error for each way in which they can be wrong."""
+"""Checks of the arguments of a call in Python, with an error for each mistake."""
 
 from __future__ import annotations
 
@@ -37,19 +37,18 @@ _Symbols: TypeAlias = dict[str, tuple[int, str]]
 
 @dataclass(frozen=True)
 class BoundArguments:
-    """Arguments of the native function: `slots` contains for each parameter a pointer, the bits of a scalar, or the
-    value of a symbol. `arrays`, by position of the argument, keep the memory alive; `results` are the allocated ones.
-    """
+    """Arguments of the native function."""
 
     slots: tuple[int, ...]
+    """For each parameter a pointer, the bits of a scalar, or the value of a symbol."""
     arrays: Mapping[int, Array]
+    """By position; they keep the memory alive."""
     symbols: Mapping[str, int]
     results: tuple[Array | AllocatedResult, ...]
+    """The allocated results."""
 
 
 class AllocatedResult:
-    """The descriptor of a result that a call allocates."""
-
     def __init__(self, spec: ArraySpec) -> None:
         self.spec = spec
         self.descriptor = np.zeros(1 + len(spec.shape), np.int64)
@@ -69,7 +68,7 @@ class AllocatedResult:
 
 
 class _Memory:
-    """Bytes allocated by the C library's `malloc`, freed with the last array over them."""
+    """Bytes of the C library's `malloc`, freed with the last array over them."""
 
     def __init__(self, address: int, size: int) -> None:
         self._address, self._free = address, _free_function()
@@ -87,7 +86,6 @@ def _free_function() -> Callable[[int], None]:
 
 
 def returned(results: tuple[Any, ...]) -> Any:
-    """Returns the value that a call with `results` returns."""
     if not results:
         return None
     found = tuple(result.take() if isinstance(result, AllocatedResult) else result for result in results)
@@ -97,8 +95,7 @@ def returned(results: tuple[Any, ...]) -> Any:
 def bind_arguments(
     signature: Signature, positional: Sequence[object], keywords: Mapping[str, object], *, copied: bool = False
 ) -> BoundArguments:
-    """Check and convert the arguments of a call. With `copied` the function gets copies of the arrays, which may have
-    any layout; the strides of the copies are chosen.
+    """Check and convert arguments. `copied` arrays may have any layout; the strides of the copies are chosen.
 
     Raises `TypeError` for a wrong number, names, kinds or element types of arguments, and `ValueError` for a wrong
     rank, shape, strides, alignment, writability, overlap or value of a scalar.
@@ -120,7 +117,6 @@ def bind_arguments(
             if spec.element.kind == "int":
                 numbers[spec.name] = number
             if spec.symbol:
-                # It determines the extent, or must agree with the array that does.
                 if number < 0 and spec.symbol in signature.extent_symbols:
                     _check_stated(signature, spec.symbol, number)
                     raise fail(ValueError, f"an extent of at least 0 ({_uses(signature, spec.symbol)})", number)
@@ -167,8 +163,7 @@ def bind_arguments(
 
 
 def by_position(signature: Signature, positional: Sequence[object], keywords: Mapping[str, object]) -> list[object]:
-    """Returns the values in the order of the signature. Trailing results are optional, and allocated ones must be
-    omitted."""
+    """Trailing results are optional, and allocated ones must be omitted."""
     allocated = [arg.name for arg in signature.arrays if arg.is_allocated]
     names = [arg.name for arg in signature.args if arg.name not in allocated]
     optional = signature.results - sum(spec.is_allocated for spec in signature.result_specs)
@@ -204,19 +199,17 @@ def by_position(signature: Signature, positional: Sequence[object], keywords: Ma
 def argument_error(
     signature: Signature, position: int, kind: type[Exception], expected: object, got: object
 ) -> Exception:
-    """Returns the error that names the function, the argument (counted from 1), and the expected and actual value."""
     name = signature.args[position].name
     return kind(f"{signature.name}: argument {position + 1} ('{name}'): expected {expected}, got {got}")
 
 
 def as_array(signature: Signature, position: int, value: object) -> Array:
-    """Returns the value of an array argument as an array of NumPy's own class over the same memory. Elements of
-    bfloat16 become integers with their bits.
+    """Returns an array of NumPy's own class over the same memory; bfloat16 becomes integers with the bits.
 
     Shape, strides, element type and address are those found by NumPy's constructor, since attributes of subclasses and
-    of other libraries' arrays are not trusted. Memory described by a DLPack capsule or a buffer is trusted. A Python
-    number is accepted for an array of rank 0 that is only read. Raises `TypeError` for a value without such a view,
-    whatever its methods raise, and `ValueError` for an integer outside of the range of the elements.
+    of other libraries' arrays are not trusted; DLPack capsules and buffers are. A Python number is accepted for a
+    read-only array of rank 0. Raises `TypeError` for a value without such a view, and `ValueError` for an integer out
+    of range.
     """
     spec = signature.args[position]
     if type(value) in (bool, int, float) and isinstance(spec, ArraySpec) and is_number(spec):
@@ -243,7 +236,6 @@ def as_array(signature: Signature, position: int, value: object) -> Array:
 
 
 def is_number(spec: ArraySpec) -> bool:
-    """Returns whether a Python number is accepted for an array."""
     return not spec.shape and spec.access == "read" and spec.element.kind != "stored"
 
 
@@ -256,7 +248,7 @@ def _plain_view(value: object, bfloat: bool) -> Array:
     source: Any = value
     bfloat = bfloat and str(getattr(source, "dtype", "")).endswith("bfloat16")
     if bfloat and (torch := cast("Any", sys.modules.get("torch"))) is not None:
-        # NumPy lacks bfloat16; the bits are passed as integers.
+        # NumPy lacks bfloat16.
         source = source.view(torch.int16)
     array = cast("Array", np.from_dlpack(source))
     if array.size and array.flags.owndata:
@@ -265,8 +257,7 @@ def _plain_view(value: object, bfloat: bool) -> Array:
 
 
 def hidden_meaning(value: object) -> str:
-    """Returns the difference between the elements of an array and the contents of its memory, or an empty text if they
-    are the same."""
+    """Returns a difference between the elements and the contents of the memory, or an empty text."""
     if isinstance(value, np.ma.MaskedArray):
         return f"{_kind_of(value)}, whose mask would be lost (pass its .filled(value) or .data)"
     for query, bit in (("is_conj", "conjugate"), ("is_neg", "negative")):
@@ -280,20 +271,18 @@ def _kind_of(value: object) -> str:
 
 
 def described(value: object) -> str:
-    """Returns the type of a value and its text, shortened."""
     if isinstance(value, int) and value.bit_length() > 256:
         return f"an integer of {value.bit_length()} bits"
     return f"{_kind_of(value)} {reprlib.repr(value)}"
 
 
 def bfloat16_dtype() -> np.dtype[Any]:
-    """Returns the dtype of new bf16 arrays: that of ml_dtypes if it is loaded, else uint16 with the bits."""
+    """Returns ml_dtypes's if it is loaded, else uint16."""
     return np.dtype(getattr(sys.modules.get("ml_dtypes"), "bfloat16", np.uint16))
 
 
 def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
-    """Returns the dtype of arrays for `spec`: uint16 for bfloat16. Raises `TypeError` for a type that requires the
-    package ml_dtypes if it is not installed."""
+    """Raises `TypeError` if the type requires the package ml_dtypes and it is not installed."""
     if spec.element.kind != "stored":
         return np.dtype(np.uint16 if spec.dtype == "bfloat16" else spec.dtype)
     found = stored_dtype(spec.dtype)
@@ -303,7 +292,7 @@ def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
 
 
 def stored_dtype(name: str) -> np.dtype[Any] | None:
-    """Returns the dtype of a type that only array elements have, or None if the package ml_dtypes is not installed."""
+    """Returns None without the package ml_dtypes."""
     try:
         module = import_module("ml_dtypes")
     except ImportError:
@@ -312,7 +301,6 @@ def stored_dtype(name: str) -> np.dtype[Any] | None:
 
 
 def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check one array, and record the values of the symbols in its shape with their source."""
     try:
         wanted = numpy_dtype(spec)
     except TypeError as error:
@@ -336,7 +324,6 @@ def _check_array(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure
 
 
 def _check_layout(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check the layout of an array, and record the values of the symbols in its strides."""
     if spec.strides is not None:
         _check_strides(spec, array, symbols, fail)
     elif not array.flags.c_contiguous:
@@ -348,10 +335,8 @@ def _check_layout(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failur
 
 
 def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failure) -> None:
-    """Check the strides of an array that may be a view, and record their symbols' values.
-
-    The stride of a dimension with at most one element is never used, so any value is valid, as for an empty array.
-    """
+    """Check the strides of a view, and record their symbols. Those of dimensions of extent 1 and of empty arrays are
+    unused, so any value is valid."""
     size = spec.element.bytes
     dense = row_major(array.shape)
     open_strides: list[tuple[str, int]] = []
@@ -379,12 +364,10 @@ def _check_strides(spec: ArraySpec, array: Array, symbols: _Symbols, fail: Failu
 def choose_strides(
     arrays: Sequence[tuple[Sequence[int], Sequence[int | str]]], symbols: Mapping[str, int]
 ) -> dict[str, int]:
-    """Returns values for the stride symbols of arrays (shape and strides each) that are not in `symbols`.
-
-    The last dimension is the densest. The chosen strides never make two elements of an array overlap.
-    """
+    """Returns strides for symbols of arrays (shape and strides each) that are not in `symbols`. The last dimension is
+    the densest, and no two elements overlap."""
     chosen: dict[str, int] = {}
-    # A symbol shared by several dimensions grows to the largest requirement, as do the strides that depend on it.
+    # A symbol of several dimensions grows to the largest requirement, as do the strides that depend on it.
     for _ in range(1 + sum(len(strides) for _, strides in arrays)):
         before = dict(chosen)
         for shape, strides in arrays:
@@ -401,7 +384,6 @@ def choose_strides(
 
 
 def row_major(shape: Sequence[int]) -> list[int]:
-    """Returns the strides of a dense array, in elements."""
     strides, stride = [1] * len(shape), 1
     for dimension in reversed(range(len(shape))):
         strides[dimension] = stride
@@ -410,10 +392,8 @@ def row_major(shape: Sequence[int]) -> list[int]:
 
 
 def memory_span(array: Array) -> Array:
-    """Returns the memory from the first to the last element of an array as one dimension, including the gaps of a view.
-
-    Raises `ValueError` for negative strides.
-    """
+    """Returns the memory from the first to the last element, with the gaps of a view, as one dimension. Raises
+    `ValueError` for negative strides."""
     if array.flags.c_contiguous:
         return array.reshape(-1)
     if any(stride < 0 for stride in array.strides):
@@ -424,7 +404,7 @@ def memory_span(array: Array) -> Array:
 
 
 def overlaps_itself(array: Array) -> bool:
-    """Returns whether two elements may share bytes. Exact for views made by slicing and transposing."""
+    """Returns whether two elements may share bytes. Exact for slices and transpositions."""
     steps = sorted(
         (abs(stride), extent) for stride, extent in zip(array.strides, array.shape, strict=True) if extent > 1
     )
@@ -437,7 +417,6 @@ def overlaps_itself(array: Array) -> bool:
 
 
 def _check_facts(signature: Signature, numbers: Mapping[str, int], symbols: _Symbols) -> None:
-    """Check the preconditions on the numbers of a call, and compute the extents of omitted results from them."""
     values = {**numbers, **{name: value for name, (value, _) in symbols.items()}}
     for fact in signature.facts:
         if fact.defines is not None and fact.defines not in values:
@@ -480,7 +459,6 @@ def _no_extent(signature: Signature, fact: CallPrecondition, value: int, values:
 
 
 def _source(signature: Signature, symbol: str) -> str:
-    """Returns the argument that determines a symbol's value, for messages."""
     if symbol in signature.elements:
         position, element = signature.elements[symbol]
         array = cast("ArraySpec", signature.args[position])
@@ -511,8 +489,8 @@ def _shape_text(shape: Sequence[int | str]) -> str:
 
 
 def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: bool = False) -> None:
-    """Raises `ValueError` if an output shares a byte with another argument: the compiled code assumes that it shares
-    none. Two arguments may overlap if both specifications allow it and neither is `copied` to other memory."""
+    """Raises `ValueError` if an output shares a byte with another argument. Two may overlap if both specifications
+    allow it and neither is `copied`."""
     for position, array in arrays.items():
         spec = signature.args[position]
         if not isinstance(spec, ArraySpec) or not spec.writes or not array.size:
@@ -528,7 +506,7 @@ def check_overlap(signature: Signature, arrays: Mapping[int, Array], *, copied: 
 
 
 def share_memory(one: Array, other: Array) -> bool:
-    """Returns whether two arrays share a byte; True if that is expensive to determine."""
+    """Returns True if that is expensive to determine."""
     if not np.may_share_memory(one, other):
         return False
     try:
@@ -540,8 +518,8 @@ def share_memory(one: Array, other: Array) -> bool:
 def allocate(
     signature: Signature, specs: Sequence[ArraySpec], symbols: Mapping[str, int]
 ) -> tuple[Array | AllocatedResult, ...]:
-    """Returns memory for results that the caller omitted, or descriptors of those that the call allocates. Raises
-    `TypeError` if no argument determines their extents."""
+    """Returns memory for omitted results, or descriptors if the call allocates. Raises `TypeError` if no argument
+    determines their extents."""
     for spec in specs:
         unknown = next((extent for extent in spec.symbols if extent not in symbols), None)
         if unknown is not None:
@@ -557,8 +535,7 @@ def allocate(
 
 
 def empty_array(spec: ArraySpec, shape: tuple[int, ...], symbols: Mapping[str, int] | None = None) -> Array:
-    """Returns memory for an argument, with its strides; `symbols` maps known stride symbols to their values. Elements
-    of bfloat16 have the type of ml_dtypes if it is loaded, else they are uint16 with the bits."""
+    """`symbols` maps known stride symbols to values."""
     if spec.strides is None:
         return _dense_array(spec, shape)
     known, dense = symbols or {}, row_major(shape)

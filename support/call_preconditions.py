@@ -46,14 +46,13 @@ class Comparison:
     right: Number = field(compare=False, repr=False)
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Returns whether the comparison holds for these numbers. A division by zero makes it false."""
+        """A division by zero makes it false."""
         try:
             return _RELATIONS[self.relation](self.left(values), self.right(values))
         except ZeroDivisionError:
             return False
 
     def difference(self, values: Mapping[str, Any]) -> Any:
-        """Returns the left side minus the right side, on numbers or on other objects with their arithmetic."""
         return self.left(values) - self.right(values)
 
     @property
@@ -112,8 +111,6 @@ class CallPrecondition:
         return any(comparison.holds(values) for comparison in self.comparisons)
 
     def substituted(self, texts: Mapping[str, str]) -> CallPrecondition:
-        """Returns the precondition with names replaced by expressions, given as text."""
-
         def replaced(token: re.Match[str]) -> str:
             sign, name = token[1], token[2]
             return f"{sign}({texts[name]})" if name in texts else token[0]
@@ -122,15 +119,15 @@ class CallPrecondition:
         return CallPrecondition(f"{relation} # {self.reason}" if self.reason else relation)
 
     def defined(self, values: Mapping[str, Any]) -> Any:
-        """Returns the value of the right side if the precondition `defines` a name, or None if it is unknown."""
+        """Returns the right side if the precondition `defines` a name, or None if it is unknown."""
         try:
             return self.comparisons[0].right(values) if self.defines else None
         except (KeyError, ZeroDivisionError):
             return None
 
     def problem(self, values: Mapping[str, int], given: Mapping[str, str] | None = None) -> str | None:
-        """Returns the expected relation and the actual numbers, or None if the precondition holds. `given` maps numbers
-        to their sources: `{"n": "axis 0 of 'A'"}`."""
+        """Returns the expected relation and the actual numbers, or None. `given` maps numbers to their sources: `{"n":
+        "axis 0 of 'A'"}`."""
         if self.holds(values):
             return None
         empty = [c.text.removesuffix(" <= 0") for c in self.comparisons if _EMPTY.fullmatch(c.text)]
@@ -226,8 +223,6 @@ def _greatest(left: Any, right: Any) -> Any:
 
 
 def _of_expression(kind: str, left: Any, right: Any) -> Any:
-    """Returns the minimum or maximum of two objects with the arithmetic of numbers, at least one of them not a
-    number."""
     expression, other = (right, left) if isinstance(left, int) else (left, right)
     return getattr(expression, kind)(other)
 
@@ -249,8 +244,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def near_numbers(
     start: Mapping[_Key, int], searched: Sequence[_Key], holds: Callable[[Mapping[_Key, int]], bool]
 ) -> Mapping[_Key, int]:
-    """Returns `start`, or nearby numbers for which `holds`, with up to three of the `searched` names changed. Returns
-    `start` if none is found."""
+    """Change up to three of the `searched` names a little so that `holds` is true; returns `start` if that fails."""
     if holds(start) or len(searched) > _MOST_NAMES:
         return start
     if len(searched) > _MOST_SEARCHED:

@@ -1,8 +1,8 @@
-"""Signatures of compiled functions: names, element types, shapes and access of their arguments.
+"""Signatures of compiled functions.
 
-The native function has the signature `void f(arguments in order..., one i64 per symbol)`: a pointer to the first
-element of each array, the value of each scalar. Arrays are C-contiguous unless they have strides. For a result that the
-function allocates, the pointer is to a descriptor: an address, then the extents.
+The native function is `void f(arguments in order..., one i64 per symbol)`: a pointer to the first element of each
+array, the value of each scalar. Arrays without strides are C-contiguous. The pointer for a result that the function
+allocates is to a descriptor: an address, then the extents.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ BAD_SIZE: Final = 3
 """First number in a row of a bounds log: a data-dependent extent that is negative or exceeds its bound."""
 LONG_ITERATIONS: Final = 1 << 30
 LONG_BYTES: Final = 512 << 20
-"""Calls on at least this many bytes of arrays, or with `LONG_ITERATIONS`, are interruptible. They take about 20 ms,
-compared with which the extra thread is cheap (0.2 ms, and cold caches).
-"""
+"""Calls on at least this many bytes of arrays, or with `LONG_ITERATIONS`, are interruptible. They take about 20 ms; the
+extra thread costs 0.2 ms and cold caches."""
 
 Access: TypeAlias = Literal["read", "write", "readwrite", "allocated"]
 Kind: TypeAlias = Literal["bool", "int", "uint", "float", "stored"]
@@ -37,7 +36,7 @@ scalars."""
 
 @dataclass(frozen=True)
 class ElementType:
-    """An element type: its size, and the LLVM type of a scalar parameter."""
+    """An element type, and LLVM's type of a scalar parameter."""
 
     name: str
     kind: Kind
@@ -46,7 +45,6 @@ class ElementType:
 
     @property
     def range(self) -> tuple[int, int]:
-        """Smallest and largest value of an integer type."""
         bits = 8 * self.bytes
         return (0, (1 << bits) - 1) if self.kind == "uint" else (-(1 << bits - 1), (1 << bits - 1) - 1)
 
@@ -67,7 +65,7 @@ ELEMENT_TYPES: Final = {
 
 
 def element_type(dtype: str) -> ElementType:
-    """Returns the element type named `dtype`. Raises `CompileError` if it is unknown."""
+    """Raises `CompileError` if `dtype` is unknown."""
     if dtype not in ELEMENT_TYPES:
         raise CompileError(f"unknown element type '{dtype}'{did_you_mean(dtype, ELEMENT_TYPES)}")
     return ELEMENT_TYPES[dtype]
@@ -77,9 +75,9 @@ def element_type(dtype: str) -> ElementType:
 class ArraySpec:
     """An array argument. A text in `shape` or `strides` is a symbol, whose value the caller's arrays determine.
 
-    `strides` are in elements; without them the array is C-contiguous. Arrays that are written share no memory with
-    others unless both `may_overlap`. An `allocated` one is a result whose extents depend on data: the call allocates
-    and returns it, and texts in its `shape` are not symbols of the call.
+    `strides` are in elements; without them the array is C-contiguous. Written arrays share no memory with others unless
+    both `may_overlap`. The call allocates and returns `allocated` ones, whose extents depend on data; texts in their
+    `shape` are not symbols of the call.
     """
 
     name: str
@@ -101,7 +99,7 @@ class ArraySpec:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """The symbols whose values the array determines, in order; extents first."""
+        """Extents precede strides."""
         if self.is_allocated:
             return ()
         return tuple(number for number in (*self.shape, *(self.strides or ())) if isinstance(number, str))
@@ -127,7 +125,7 @@ class ArraySpec:
 
 @dataclass(frozen=True)
 class ScalarSpec:
-    """A scalar argument, passed by value. With a `symbol` it must equal that extent of the arrays."""
+    """An argument that is a number. With a `symbol` it must equal that extent of the arrays."""
 
     name: str
     dtype: str
@@ -147,8 +145,7 @@ class ScalarSpec:
 
 
 def elements_of(args: Sequence[ArraySpec | ScalarSpec], symbols: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """Returns the symbols that are elements of integer arrays, such as `x.0`: the position of the argument, and the
-    element in row-major order."""
+    """Returns position and row-major index for symbols that are elements of integer arrays, such as `x.0`."""
     found: dict[str, tuple[int, int]] = {}
     for symbol in symbols:
         name, dot, element = symbol.rpartition(".")
@@ -166,11 +163,10 @@ def _limits(temporaries: tuple[CallPrecondition, ...]) -> tuple[CallPrecondition
 
 @dataclass(frozen=True)
 class Signature:
-    """The arguments of one function.
+    """The last `results` arguments are optional, and returned if omitted.
 
-    The last `results` arguments are optional; if omitted they are allocated and returned. Raises `CompileError` for
-    repeated names, for a symbol that occurs in no shape or is not listed, and for a result that is not a write-only
-    array.
+    Raises `CompileError` for repeated names, a symbol that occurs in no shape or is not listed, and a result that is
+    not a write-only array.
     """
 
     name: str
@@ -212,7 +208,7 @@ class Signature:
 
     @property
     def limits(self) -> tuple[CallPrecondition, ...]:
-        """Conditions that the bytes of temporaries fit 64-bit integers, which the code assumes."""
+        """The bytes of temporaries must fit 64-bit integers."""
         return _limits(self.temporaries)
 
     @property
@@ -225,16 +221,14 @@ class Signature:
 
     @property
     def result_specs(self) -> tuple[ArraySpec, ...]:
-        """The arrays that a call may omit."""
         return self.arrays[len(self.arrays) - self.results :]
 
     @property
     def allocates(self) -> bool:
-        """Whether calls allocate results whose extents depend on data."""
         return any(arg.is_allocated for arg in self.arrays)
 
     def with_descriptors(self) -> Signature:
-        """Returns the signature with each allocated result replaced by its descriptor, an array of int64."""
+        """Replace each allocated result by its descriptor, an array of int64."""
         if not self.allocates:
             return self
         args = tuple(
@@ -250,24 +244,21 @@ class Signature:
 
     @property
     def extent_symbols(self) -> tuple[str, ...]:
-        """The symbols that are extents; others are strides."""
+        """The symbols that are extents, not strides."""
         extents = {extent for arg in self.arrays for extent in arg.shape}
         return tuple(symbol for symbol in self.symbols if symbol in extents)
 
     @property
     def independent_extents(self) -> tuple[str, ...]:
-        """The extents that no precondition defines in terms of other symbols, and that bound the iterations of
-        loops.
-        """
+        """The extents that no precondition defines, which bound the iterations of loops."""
         defined = {fact.defines for fact in self.facts}
         return tuple(symbol for symbol in self.extent_symbols if symbol not in defined)
 
     def may_take_long(self, extents: Iterable[int], array_bytes: int) -> bool:
-        """Returns whether a call with these values of `independent_extents` may take more than about 20 ms."""
+        """Returns whether a call with these `independent_extents` may take more than about 20 ms."""
         most = self.iterations * math.prod(max(extent, 1) for extent in extents)
         return most >= LONG_ITERATIONS or array_bytes >= LONG_BYTES
 
     def parameter_types(self) -> tuple[str, ...]:
-        """Returns the LLVM type of each parameter of the native function, symbols included."""
         args = ("ptr" if isinstance(arg, ArraySpec) else arg.element.llvm for arg in self.args)
         return (*args, *("i64" for _ in self.symbols))

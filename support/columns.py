@@ -7,7 +7,7 @@ from typing import Final
 
 
 def aligned_columns(lines: Sequence[Sequence[str]], left: Collection[int] = ()) -> str:
-    """Returns columns two spaces apart: those in `left` are left-aligned, the others right-aligned."""
+    """Columns are two spaces apart; those in `left` are left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
@@ -25,8 +25,7 @@ _SHORTEST: Final = 12
 
 
 def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width: int) -> str:
-    """Returns `aligned_columns`, with the cells of left-aligned columns shortened, the last column first, so that lines
-    have at most `width` characters."""
+    """Shorten left-aligned columns, the last one first, so that lines have at most `width` characters."""
     rows = [list(line) for line in lines]
     for at in sorted(left, reverse=True):
         widest = max(len(row[at]) for row in rows)
@@ -39,8 +38,7 @@ def fitted_columns(lines: Sequence[Sequence[str]], left: Collection[int], width:
 
 
 def stacked_columns(lines: Sequence[Sequence[str]], names: int, width: int) -> str:
-    """`fitted_columns`, whose first `names` columns are left-aligned. Columns for which `width` has no room follow
-    below, after the first column again."""
+    """The `names` first columns are left-aligned. Columns beyond `width` follow below, after the first column again."""
     left, others, parts = list(range(names)), list(range(names, len(lines[0]))), list[str]()
     while left:
         taken = 0
@@ -62,8 +60,7 @@ def _fits(lines: Sequence[Sequence[str]], left: Sequence[int], others: Sequence[
 
 
 def shortened(text: str, most: int) -> str:
-    """Shortens a text to at most `most` characters of its start and its end, because names of kernels differ at
-    both."""
+    """Names of kernels differ at both ends."""
     if len(text) <= most:
         return text
     end = (most - 1) // 2
@@ -71,7 +68,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def bytes_text(number: int) -> str:
-    """Returns a number of bytes as text: `1.5 MiB`."""
+    """Returns text such as `1.5 MiB`."""
     for size, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if number >= size:
             return f"{number / size:.1f} {unit}"

@@ -1,18 +1,17 @@
-"""CPU instructions with LLVM intrinsics: the CPU features that each requires, and the instructions for dot products and
-products of tiles.
+"""CPU instructions with LLVM intrinsics, and the CPU features that each requires.
 
-LLVM aborts the process when it selects an instruction that its target lacks. Emitters call an intrinsic if
-`has_intrinsic` holds; `missing_for` reports others in LLVM IR from elsewhere.
+LLVM aborts the process if the target lacks an instruction, so emitters require `has_intrinsic`, and `missing_for`
+checks other LLVM IR.
 
-Dot-product instructions of adjacent integers add, per 32-bit lane, the products of a group of narrow integers: x86 has
-`vpdpbusd` and its relatives for four bytes, and `pmaddwd` for two 16-bit integers, without accumulator; AArch64 has
-`sdot`, `udot` and `usdot`. `pmaddubsw` adds two products of unsigned and signed bytes with saturation to 16 bits. If
-unsigned factors have at most 7 bits, it is exact (2 * 127 * 128 < 2 ** 15), and `pmaddwd` by ones adds the pairs. Those
-for pairs of bf16 accumulate in float32: `vdpbf16ps` and `bfdot`, which flush subnormal numbers to zero. (Intel SDM,
-"VPDPBUSD", "PMADDWD", "PMADDUBSW", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)", "BFDOT (vector)")
+Dot-product instructions add, per 32-bit lane, the products of a group of narrow integers: x86 has `vpdpbusd` and its
+relatives for four bytes, `pmaddwd` for two 16-bit integers, without accumulator; AArch64 has `sdot`, `udot` and
+`usdot`. `pmaddubsw` adds two products of unsigned and signed bytes with saturation to 16 bits. If unsigned factors have
+at most 7 bits, it is exact (2 * 127 * 128 < 2 ** 15), and `pmaddwd` by ones adds the pairs. Those for pairs of bf16
+accumulate in float32: `vdpbf16ps` and `bfdot`, which flush subnormal numbers to zero. (Intel SDM, "VPDPBUSD",
+"PMADDWD", "PMADDUBSW", "VDPBF16PS"; Arm ARM, "SDOT (vector)", "USDOT (vector)", "BFDOT (vector)")
 
-AMX multiplies tiles of 16 rows of 64 bytes in dedicated registers (Intel SDM, "TDPBF16PS", "TDPBUSD"). The operating
-system grants them to a process on request: Linux by `arch_prctl`. Weft requests them on Linux only.
+AMX multiplies tiles of 16 rows of 64 bytes in dedicated registers (Intel SDM, "TDPBF16PS", "TDPBUSD"). Linux grants
+them to a process on request (`arch_prctl`); weft requests them on Linux only.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Features: TypeAlias = tuple[tuple[str, ...], ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """The numbers that a dot product multiplies: bf16, or integers in elements of `bits` bits."""
+    """The factors of a dot product: bf16, or integers in elements of `bits` bits."""
 
     bits: int
     signed: bool
@@ -42,8 +41,7 @@ class Factor:
     """The number of bits of unsigned integers, if they have less than an element."""
 
     def fits(self, bits: int, most: int, signed: bool) -> bool:
-        """Returns whether the numbers are among the signed or unsigned integers of `most` bits in elements of
-        `bits`."""
+        """Returns whether all factors are integers of `most` bits, in elements of `bits`."""
         width = self.width or self.bits
         return self.bits == bits and (width <= most if self.signed is signed else signed and width < most)
 
@@ -55,7 +53,7 @@ BF16: Final = Factor(16, True, floats=True)
 
 @dataclass(frozen=True)
 class DotInstruction:
-    """One instruction and its operands. Sums wrap."""
+    """Sums wrap."""
 
     name: str
     """LLVM's intrinsic, without `llvm.`."""
@@ -77,17 +75,15 @@ class DotInstruction:
 
     @property
     def bits(self) -> int:
-        """Bits of a multiplied element."""
         return 32 // self.group
 
     def takes(self, lanes: int, group: int, left: Factor, right: Factor) -> bool:
-        """Returns whether the instruction computes such products, possibly with swapped operands."""
+        """Accepts swapped operands too."""
         if (self.lanes, self.group) != (lanes, group):
             return False
         return self.takes_in_order(left, right) or self.takes_in_order(right, left)
 
     def takes_in_order(self, left: Factor, right: Factor) -> bool:
-        """Returns whether the instruction multiplies such factors, as its left and right operand."""
         if left.floats is not self.floats or right.floats is not self.floats:
             return False
         most = self.left_width or self.bits
@@ -150,9 +146,8 @@ _DOT_INSTRUCTIONS: Final = (
 
 @dataclass(frozen=True)
 class IntegerConversion:
-    """An instruction that converts floats to signed integers; NaN and numbers out of range become the least integer.
-    (Intel SDM, "CVTTPS2DQ", "CVTTPD2QQ")
-    """
+    """Converts floats to signed integers; NaN and numbers out of range become the least integer. (Intel SDM,
+    "CVTTPS2DQ", "CVTTPD2QQ")"""
 
     name: str
     """LLVM's intrinsic, without `llvm.`."""
@@ -165,7 +160,6 @@ class IntegerConversion:
 
     @property
     def has_rounding(self) -> bool:
-        """Whether its operands include a rounding mode."""
         return self.masked and max(self.source_bits, self.bits) * self.lanes == 512
 
 
@@ -219,7 +213,6 @@ _CALL: Final = re.compile(r"\bcall\b[^@\n]*$")
 
 
 def has_intrinsic(target: Target, name: str) -> bool:
-    """Returns whether the CPU of `target` has the instruction of an intrinsic of `FEATURES`."""
     known = FEATURES[name]
     return _has_architecture(target, name) and any(all(map(target.has_feature, features)) for features in known)
 
@@ -230,15 +223,14 @@ def _has_architecture(target: Target, name: str) -> bool:
 
 
 def called_intrinsics(text: str) -> frozenset[str]:
-    """Returns the target-specific intrinsics that LLVM IR calls, without `llvm.`."""
-    # Texts of models are long and such names are rare, so the preceding text of the line is searched only for these.
+    """Names are without `llvm.`."""
+    # Models are long and such names rare, so the line before the name is searched only for these.
     found = ((match[1], match.start()) for match in _NAME.finditer(text))
     return frozenset(name for name, at in found if _CALL.search(text, text.rfind("\n", 0, at) + 1, at))
 
 
 def missing_for(target: Target, name: str) -> str:
-    """Returns the reason why `target` lacks the instruction of an intrinsic, for messages. The text is empty if the
-    target has it, or if the intrinsic is not in the table."""
+    """Returns the reason why `target` lacks an instruction; empty if it has it, or for other intrinsics."""
     if not _has_architecture(target, name):
         return f"is an instruction of {name.split('.', 1)[0]}"
     if name not in FEATURES or has_intrinsic(target, name):
@@ -248,8 +240,7 @@ def missing_for(target: Target, name: str) -> str:
 
 @cache
 def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
-    """Returns the dot-product instructions of a target's CPU, best first: bytes before 16-bit integers, then the
-    widest. The result is empty for targets that LLVM does not compile."""
+    """Best first; empty for targets that LLVM does not compile."""
     if target.kind != "llvm":
         return ()
     return tuple(
@@ -260,39 +251,36 @@ def dot_instructions(target: Target) -> tuple[DotInstruction, ...]:
 
 
 def has_dot_product(target: Target, left: Factor, right: Factor) -> bool:
-    """Returns whether a target's CPU has an instruction for dot products of such numbers in elements of 32 bits."""
     return any(i.takes(i.lanes, 32 // left.bits, left, right) for i in dot_instructions(target))
 
 
 def has_bf16_products(target: Target) -> bool:
-    """Returns whether a target's CPU has instructions that accumulate products of bf16 in float32, faster than products
-    of float32."""
+    """Returns whether products of bf16, accumulated in float32, are faster than those of float32."""
     if tile_product_intrinsic(target, None, None):
         return True
     return target.processor.bf16_dots_pay and has_dot_product(target, BF16, BF16)
 
 
 def tile_product_intrinsic(target: Target, a_signed: bool | None, b_signed: bool | None) -> str:
-    """Returns the intrinsic, without `llvm.`, that adds the product of two tiles of bytes, signed or not, or of bf16
-    (None). The text is empty if the CPU or the operating system has none."""
+    """Returns the intrinsic, without `llvm.`, that adds the product of two tiles of signed or unsigned bytes, or of
+    bf16 (None); empty if the CPU or the operating system has none."""
     name = _TILE_PRODUCTS[a_signed, b_signed]
     is_known = target.kind in ("llvm", "c") and "linux" in target.triple and target.architecture == "x86_64"
     return name if is_known and has_intrinsic(target, name) else ""
 
 
 def has_table_lookup(target: Target) -> bool:
-    """Whether a target's CPU looks lanes up in a table of 256 bytes in registers."""
+    """Returns whether a CPU has lookups in a table of 256 bytes in registers."""
     return target.vector_bytes == 64 and has_intrinsic(target, TABLE_LOOKUP)
 
 
 def range_intrinsic(bits: int, element_bits: int) -> str:
-    """Returns the AVX-512DQ intrinsic, without `llvm.`, for the extrema of float vectors."""
     return f"x86.avx512.mask.range.{'ps' if element_bits == 32 else 'pd'}.{bits}"
 
 
 def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
-    """Returns the lanes per register of a float vector for `range_intrinsic`, or 0 if the CPU lacks it or the vector
-    does not fill registers: LLVM splits and pads such vectors better itself."""
+    """Returns the lanes per register for `range_intrinsic`, or 0 if the CPU lacks it or the vector does not fill
+    registers: LLVM splits and pads such vectors better."""
     whole = lanes * element_bits
     size = min(whole, 8 * target.vector_bytes)
     fills = size in (128, 256, 512) and whole % size == 0
@@ -301,8 +289,8 @@ def range_lanes(target: Target, lanes: int, element_bits: int) -> int:
 
 @cache
 def conversion_to_integer(target: Target, lanes: int, source_bits: int, bits: int) -> IntegerConversion | None:
-    """Returns the widest instruction that converts vectors of `lanes` floats of `source_bits` to integers of `bits`,
-    possibly in several parts. Returns None if the CPU has none, and for scalars (0 lanes)."""
+    """Returns the widest instruction for vectors of `lanes` floats, possibly in parts, or None. Scalars have 0
+    lanes."""
     for conversion in _INTEGER_CONVERSIONS:
         widest = conversion.lanes * max(source_bits, bits) // 8
         if (

@@ -1,8 +1,5 @@
 """Classes of errors, each with a code that its messages end with; `weft explain tir.out-of-bounds` describes one.
-
-A message determines its class, so raising an error requires only the message. Requirements of schedule primitives have
-separate codes, `vectorize.2`: the primitive and the number in its docstring.
-"""
+Requirements of schedule primitives have the codes `vectorize.2`: the primitive and the number in its docstring."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class ErrorClass:
-    """Errors with the same cause. `example` is a Python program that raises one; a test runs it."""
+    """`example` is a Python program that raises one; a test runs it."""
 
     code: str
     pattern: str
@@ -282,12 +279,10 @@ def _pattern() -> re.Pattern[str]:
 
 
 def class_of(message: str) -> ErrorClass | None:
-    """Returns the class of a message of a `CompileError`, or None if none matches."""
     match = _pattern().match(message)
     return None if match is None else CLASSES[next(n for n in range(len(CLASSES)) if match[f"c{n}"] is not None)]
 
 
 def with_code(message: str) -> str:
-    """Returns a message followed by its code, ` [tir.out-of-bounds]`, or the message alone if no class matches."""
     found = class_of(message)
     return message if found is None else f"{message} [{found.code}]"

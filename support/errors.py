@@ -1,8 +1,5 @@
-"""The errors that users see, and the one that indicates a bug in weft.
-
-Errors are data: they keep values and the operations they refer to, and become text only when printed, so that a search
-with thousands of rejections does not pay for messages.
-"""
+"""The errors that users see, and the one that indicates a bug in weft. Errors become text only when printed, so that a
+search with thousands of rejections does not pay for messages."""
 
 from __future__ import annotations
 
@@ -23,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class WeftError(PassFailedException):
-    """Base of all errors about user input. xDSL's drivers report it as a diagnostic."""
+    """Base of errors about user input; xDSL's drivers report them as diagnostics."""
 
     passes: tuple[str, ...] = ()
     """The passes in which it was raised, innermost first, if a tool or a caller chose them."""
 
     def add_pass(self, name: str) -> None:
-        """Record that the error was raised in the pass `name`, which encloses those recorded before."""
+        """`name` encloses the recorded passes."""
         if name not in self.passes:
             self.passes = (*self.passes, name)
 
     def with_passes(self, message: str) -> str:
-        """Returns `message (pass 'cse' in 'func.func')`, with the passes that the message does not name."""
+        """Returns `message (pass 'cse' in 'func.func')`, unless the message names the passes."""
         names = [repr(name) for name in self.passes if f"pass '{name}'" not in message]
         if not names:
             return message
@@ -46,8 +43,8 @@ class WeftError(PassFailedException):
 class CompileError(WeftError):
     """An error in a program, an option or a target.
 
-    `location` is the place. `str(error)` is the message as `file:line:col: error: ...`, with the source line and a
-    caret if the place is known, followed by `notes`: related places with their descriptions.
+    `str(error)` is `file:line:col: error: message`, with the source line and a caret if `location` is known, then
+    `notes`: related places.
     """
 
     message: str
@@ -56,7 +53,6 @@ class CompileError(WeftError):
 
     @staticmethod
     def at(operation: Operation, message: str) -> CompileError:
-        """Returns an error about `operation`, with its location."""
         return CompileError(message, location=location_of(operation))
 
     def __str__(self) -> str:
@@ -73,10 +69,8 @@ def _placed(kind: str, message: str, location: SourceLocation | None) -> str:
 
 
 class Remark(UserWarning):
-    """A remark of a pass about a valid operation that it left unchanged: `file:line:col: remark: ...`.
-
-    It is a Python warning, so filters of `warnings` apply; `weft-opt` prints it as a diagnostic.
-    """
+    """A remark of a pass about a valid operation that it left unchanged: `file:line:col: remark: ...`. Filters of
+    `warnings` apply."""
 
     def __init__(self, message: str, location: SourceLocation | None = None) -> None:
         super().__init__(message)
@@ -87,7 +81,7 @@ class Remark(UserWarning):
 
 
 def remark(operation: Operation, message: str, *, strict: bool = False) -> None:
-    """Emit `message` as a warning at the location of `operation`. With `strict`, raise a `CompileError` instead."""
+    """Emit a warning, or with `strict` raise a `CompileError`."""
     if strict:
         raise CompileError.at(operation, message)
     warnings.warn(Remark(message, location_of(operation)), stacklevel=2)
@@ -95,11 +89,8 @@ def remark(operation: Operation, message: str, *, strict: bool = False) -> None:
 
 @dataclass
 class Violation:
-    """The reason why a requirement does not hold.
-
-    `claim` is "refuted" (`counterexample` may then have two concrete iterations or an index) or "not proved" (`detail`
-    then says what could not be decided). `kind` is the claim after validation of the counterexample.
-    """
+    """`claim` is "refuted" (`counterexample` may have two concrete iterations or an index) or "not proved" (`detail`
+    states the undecided part). `kind` is the claim after validation."""
 
     detail: str
     claim: str = "refuted"
@@ -113,7 +104,6 @@ class Violation:
 
     @cached_property
     def kind(self) -> str:
-        """ "refuted" or "not proved"."""
         failed = self.claim == "refuted" and self.validate is not None and not self.validate()
         return "not proved" if failed else self.claim
 
@@ -128,19 +118,19 @@ class Violation:
 
 @dataclass(eq=False, repr=False)
 class ScheduleError(WeftError):
-    """A schedule primitive was rejected; the IR is unchanged.
-
-    Attributes: `primitive` (its name), `requirement` (the number in its docstring, 0 for invalid arguments), `summary`
-    (the requirement in words), `violation`, `operation` (its location) and `subject` (the block or loop it was applied
-    to).
-    """
+    """A schedule primitive was rejected; the IR is unchanged."""
 
     primitive: str
+    """The name of the primitive."""
     requirement: int
+    """The number in the docstring of the primitive; 0 for invalid arguments."""
     summary: str
+    """The requirement in words."""
     violation: Violation
     operation: Operation | None = None
+    """Its location is that of the error."""
     subject: str = ""
+    """The block or loop that the primitive was applied to."""
 
     @property
     def code(self) -> str:

@@ -12,8 +12,7 @@ from weft.support.errors import CompileError
 
 
 def check_output(path: Path, *inputs: Path) -> None:
-    """Raises `CompileError` if the folder of `path` is missing, or if `path` is a folder or one of `inputs`. It is
-    called before the work is done."""
+    """Raises `CompileError` if there is no folder, or if `path` is a folder or one of `inputs`."""
     if not os.path.isdir(path.parent):
         raise CompileError(f"'{path}': there is no folder '{path.parent}'")
     if os.path.isdir(path):
@@ -24,11 +23,11 @@ def check_output(path: Path, *inputs: Path) -> None:
 
 
 def write_output(path: Path, data: bytes | str | Iterable[bytes | memoryview], *, executable: bool = False) -> None:
-    """Write a file, whose bytes may be given in parts. It is written under a temporary name and renamed, so that a
-    failure leaves the old file, and processes that have the old file open or mapped keep it.
+    """Write a temporary file and rename it, so that a failure leaves the old file, and processes that have it open or
+    mapped keep it.
 
     Links are followed and permissions kept. Other than regular files (`/dev/stdout`, a pipe) are written directly.
-    Raises `CompileError` that names the file if the system refuses.
+    Raises `CompileError` if the system refuses.
     """
     check_output(path)
     content = data.encode() if isinstance(data, str) else data

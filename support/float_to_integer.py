@@ -1,8 +1,8 @@
-"""Conversions of floats to integers, defined for every value: the semantics of `arith.fptosi` and `arith.fptoui`.
+"""The semantics of `arith.fptosi` and `arith.fptoui`, defined for every value.
 
-A number is truncated toward zero to a signed integer of 32 or 64 bits (`register_bits`). NaN and numbers out of range
-become the least integer (Intel SDM, "integer indefinite value"). The result is the low bits of that integer. The page
-of the low dialect has the table of types; `tests/data/float_to_integer.json` records edge values of every pair.
+A number is truncated toward zero to a signed integer of 32 or 64 bits (`register_bits`), of which the result is the low
+bits. NaN and numbers out of range become the least integer (Intel SDM, "integer indefinite value"). The page of the low
+dialect has the table of types.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LIMIT = 2.0**63
 
 
 def register_bits(bits: int, *, signed: bool, is_double: bool) -> int:
-    """Returns the bits of the signed integer whose low bits are the result of a conversion to an integer of `bits`."""
+    """Returns the bits of the signed integer whose low bits are the result."""
     if bits < 8:
         return 64 if is_double else 32  # because the low bits of a float32 beyond 2^31 are 0
     if signed:
@@ -28,7 +28,7 @@ def register_bits(bits: int, *, signed: bool, is_double: bool) -> int:
 
 
 def float_to_integer(x: float, bits: int, *, signed: bool, is_double: bool) -> int:
-    """Converts a float to a signed integer with the bits of the result. `is_double`: `x` is an f64."""
+    """Returns a signed integer with the bits of the result. `is_double`: `x` is an f64."""
     if x >= _LIMIT and bits < 8:
         return -1
     if x >= _LIMIT and bits == 64 and not signed:
@@ -40,7 +40,7 @@ def float_to_integer(x: float, bits: int, *, signed: bool, is_double: bool) -> i
 
 
 def floats_to_integers(array: Array, bits: int, *, signed: bool) -> Array:
-    """Converts an array of floats by the same rule to integers of at least `bits`."""
+    """The result has at least `bits`."""
     import numpy as np
 
     limit = 2.0 ** (register_bits(bits, signed=signed, is_double=array.dtype == np.float64) - 1)

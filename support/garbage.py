@@ -15,7 +15,7 @@ of the build. 100,000 are about 20 MB."""
 
 @contextmanager
 def fewer_collections() -> Generator[None]:
-    """Collect garbage after more allocations. A larger threshold of the user, or 0 for no collection, is kept."""
+    """A larger threshold of the user, or 0 for no collection, is kept."""
     thresholds = gc.get_threshold()
     if 0 < thresholds[0] < _ALLOCATIONS:
         gc.set_threshold(_ALLOCATIONS, *thresholds[1:])

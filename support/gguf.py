@@ -1,11 +1,10 @@
-"""Tensor files in the GGUF format, memory-mapped, and their quantised blocks as integers.
+"""Memory-mapped tensor files in the GGUF format, and their quantised blocks as integers.
 
 https://github.com/ggml-org/ggml/blob/master/docs/gguf.md: the magic `GGUF`, a version, the numbers of tensors and of
 metadata, the metadata as keys, types and values, for each tensor its name, extents (the contiguous axis first), type
 and offset, then the bytes of the tensors. Numbers are little-endian.
 
-The blocks are those of `ggml-quants.h`. Files are untrusted: each length, extent and offset is checked against the file
-size before it is used.
+The blocks are those of `ggml-quants.h`. Files are untrusted: each length, extent and offset is checked first.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _PLAIN_BYTES: Final = {"F32": 4, "F16": 2, "BF16": 2}
 
 @dataclass(frozen=True)
 class Blocks:
-    """Weights `(integers - zero_point) * scale` in groups of consecutive weights of a row."""
+    """Weights `(integers - zero_point) * scale` in groups along rows."""
 
     integers: Array
     """The integers (n, k): int8, or uint8 of `bits` bits."""
@@ -61,18 +60,19 @@ class Blocks:
 
 @dataclass(frozen=True)
 class _Format:
-    """A block type: weights and bytes per block, and the function that decodes a matrix of blocks (n, k / weights,
-    bytes).
-    """
+    """A block type."""
 
     weights: int
+    """Weights per block."""
     size: int
+    """Bytes per block."""
     read: Callable[[Array], Blocks]
+    """Decodes a matrix of blocks (n, k / weights, bytes)."""
 
 
 @dataclass(frozen=True)
 class GgufTensor:
-    """A tensor of a file. `data` contains its bytes, or None for an unsupported type."""
+    """`data` is None for an unsupported type."""
 
     name: str
     type: str
@@ -81,8 +81,8 @@ class GgufTensor:
 
 
 def read_gguf(path: Path) -> dict[str, GgufTensor]:
-    """Returns the tensors of a file, memory-mapped. Raises `CompileError` for a file of another format, a truncated
-    one, and tensors outside of the file, and `OSError` if the file cannot be read."""
+    """Raises `CompileError` for a file of another format, a truncated one, and tensors outside of the file, and
+    `OSError`."""
     size = path.stat().st_size
     with path.open("rb") as file:
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
@@ -112,8 +112,6 @@ def read_gguf(path: Path) -> dict[str, GgufTensor]:
 
 
 class _FileReader:
-    """Reads numbers and texts sequentially."""
-
     def __init__(self, path: Path, content: memoryview) -> None:
         self.path = path
         self.content = content
@@ -154,7 +152,6 @@ class _FileReader:
             raise CompileError(f"'{self.path}': {what} has the unknown type {kind}")
 
     def entry(self) -> tuple[str, tuple[int, ...], int, int]:
-        """Returns the name, extents, type and offset of a tensor."""
         name = self.text("the name of a tensor")
         axes = self.number("I", f"the rank of '{name}'")
         if axes > _MOST_AXES:
@@ -182,7 +179,7 @@ def _tensor(
 
 
 def blocks_of(tensor: GgufTensor) -> Blocks:
-    """Returns the weights of a tensor of a quantised type, as a matrix of rows along its last axis.
+    """Rows are along the last axis.
 
     Raises `CompileError`, which names the tensor, the row and the group, for scales and offsets that are not finite,
     and for an unsupported type.
@@ -223,15 +220,15 @@ def _in_rows(data: Array) -> Array:
 
 
 def _q8_0(data: Array) -> Blocks:
-    """Decodes blocks of 32 weights: a float16 scale and 32 8-bit integers."""
+    """Blocks of 32 weights: a float16 scale and 32 8-bit integers."""
     import numpy as np
 
     return Blocks(_in_rows(data[..., 2:].copy().view(np.int8)), _in_rows(data[..., :2].copy().view("<f2")), None, 8, 32)
 
 
 def _q4_0(data: Array) -> Blocks:
-    """Decodes blocks of 32 weights: a float16 scale and 16 bytes. Byte i contains weight i in its low four bits and
-    weight 16 + i in its high four, biased by 8."""
+    """Blocks of 32 weights: a float16 scale and 16 bytes. Byte i contains weight i in its low four bits, weight 16 + i
+    in its high four, biased by 8."""
     import numpy as np
 
     integers = _in_rows(_low_then_high(data[..., 2:])).astype(np.int8) - np.int8(8)
@@ -239,15 +236,15 @@ def _q4_0(data: Array) -> Blocks:
 
 
 def _q4_1(data: Array) -> Blocks:
-    """Decodes blocks of 32 weights: a float16 scale and offset, and 16 bytes as in Q4_0: `q * scale + offset`."""
+    """Blocks of 32 weights: a float16 scale and offset, and 16 bytes as in Q4_0: `q * scale + offset`."""
     return _with_offset(
         _low_then_high(data[..., 4:])[..., None, :], _halves(data, 0)[..., None], _halves(data, 2)[..., None]
     )
 
 
 def _q4_k(data: Array) -> Blocks:
-    """Decodes blocks of 256 weights in groups of 32: two float16 factors, 8 scales and 8 offsets of 6 bits in 12 bytes,
-    then 32 bytes per pair of groups, with the first group in the low four bits."""
+    """Blocks of 256 weights in groups of 32: two float16 factors, 8 scales and 8 offsets of 6 bits in 12 bytes, 32
+    bytes per pair of groups, with the first group in the low four bits."""
     import numpy as np
 
     bits = data[..., 4:16]
@@ -260,8 +257,8 @@ def _q4_k(data: Array) -> Blocks:
 
 
 def _with_offset(integers: Array, scale: Array, offset: Array) -> Blocks:
-    """Returns weights `q * scale + offset` (n, blocks, groups, 32) with zero points `-offset / scale`. A group with
-    scale 0 is constant: its integers become 1 and its scale the offset."""
+    """Returns `q * scale + offset` (n, blocks, groups, 32) with zero points `-offset / scale`. A group of scale 0 is
+    constant: integers 1 and the offset as scale."""
     import numpy as np
 
     flat = scale == 0
@@ -271,8 +268,8 @@ def _with_offset(integers: Array, scale: Array, offset: Array) -> Blocks:
 
 
 def _q6_k(data: Array) -> Blocks:
-    """Decodes blocks of 256 weights in groups of 16: 128 bytes with their low four bits, 64 with the high two, 16 int8
-    scales, a float16 factor. Weights are biased by 32."""
+    """Blocks of 256 weights in groups of 16: 128 bytes with their low four bits, 64 with the high two, 16 int8 scales,
+    a float16 factor. Weights are biased by 32."""
     import numpy as np
 
     shape = data.shape[:2]

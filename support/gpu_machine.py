@@ -1,7 +1,7 @@
-"""Limits of kernels on a GPU: by kind of target and architecture, or of one device.
+"""Limits of kernels on a GPU.
 
-The numbers are from the CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), the
-OpenCL 1.2 specification (minimum of a device) and Apple's Metal feature set tables.
+Sources: CUDA C++ Programming Guide (table "Technical Specifications per Compute Capability"), OpenCL 1.2 specification
+(minimum of a device) and Apple's Metal feature set tables.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GPU_KINDS: Final = ("cuda", "opencl", "metal")
 
 @dataclass(frozen=True)
 class GpuMachine:
-    """Resources that a kernel may use. Sizes in bytes."""
+    """Sizes are in bytes."""
 
     max_threads_per_block: int = 1024
     max_block: tuple[int, int, int] = (1024, 1024, 64)
@@ -66,8 +66,7 @@ DEFAULT_ARCHITECTURES: Final = {"cuda": "sm_80", "opencl": "", "metal": ""}
 
 
 def cuda_capability(architecture: str) -> int:
-    """Returns the compute capability, times ten, of an architecture: 90 for `sm_90`, also with a suffix (`sm_90a`).
-    Raises `CompileError` for an unknown architecture."""
+    """Returns 90 for `sm_90` and `sm_90a`. Raises `CompileError` for an unknown architecture."""
     known = [f"sm_{number}" for number in _CUDA_SHARED_KIB]
     match = re.fullmatch(r"sm_(\d+)[af]?", architecture)
     if match is None or int(match[1]) not in _CUDA_SHARED_KIB:
@@ -76,8 +75,7 @@ def cuda_capability(architecture: str) -> int:
 
 
 def _tensor_cores(capability: int) -> frozenset[str]:
-    """Returns the instructions of the tensor cores. Source: the PTX ISA, "Warp Level Matrix Multiply-Accumulate
-    Instructions", the target notes of each instruction."""
+    """Source: PTX ISA, "Warp Level Matrix Multiply-Accumulate Instructions", target notes of each instruction."""
     since = {
         **{"wmma f16": 70, "wmma bf16": 80, "ldmatrix": 75, "mma.sync m16n8k8 f16": 75},
         **{"mma.sync m16n8k16 f16": 80, "mma.sync m16n8k16 bf16": 80},
@@ -86,7 +84,7 @@ def _tensor_cores(capability: int) -> frozenset[str]:
 
 
 def gpu_machine(kind: str, architecture: str) -> GpuMachine:
-    """Returns the limits of a kind of processor. Raises `CompileError` for an unknown architecture."""
+    """Raises `CompileError` for an unknown architecture."""
     if kind == "cuda":
         capability = cuda_capability(architecture)
         return GpuMachine(

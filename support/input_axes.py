@@ -1,4 +1,4 @@
-"""Parsing of the axes of inputs from text: numbers, names or inclusive ranges, separated by `x`.
+"""Axes of inputs as text: numbers, names or inclusive ranges, separated by `x`.
 
     1x128                    numbers
     b x s, bxs               names, or expressions over them: `b x 2 * s`
@@ -24,11 +24,10 @@ _SYNTAX: Final = "axes are numbers, names or inclusive ranges, as 1x128, bxs or 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis of an input: its extent, a number or the text of an expression, and its stated range. An axis without an
-    extent keeps that of the program.
-    """
+    """An axis of an input."""
 
     extent: int | str | None = None
+    """A number or the text of an expression; None for the extent of the program."""
     bounds: tuple[int, int] | None = None
     """The least and the greatest extent."""
 
@@ -39,13 +38,12 @@ class Axis:
 
 
 def parse_axes(text: str, what: str) -> tuple[Axis, ...]:
-    """Parse axes; `what` names `text` in errors. Raises `CompileError`."""
+    """Raises `CompileError`; `what` names `text`."""
     separator = _SEPARATOR if _SEPARATOR.search(text) else "x"
     return tuple(parse_axis(part, what) for part in re.split(separator, text))
 
 
 def parse_axis(text: str, what: str) -> Axis:
-    """Parse one axis. Raises `CompileError`."""
     name, colon, rest = text.partition(":")
     if not colon:
         name, rest = ("", text) if ".." in text else (text, "")
@@ -74,8 +72,7 @@ def parse_axis(text: str, what: str) -> Axis:
 
 
 def axes_of(value: str | Sequence[int | str], what: str) -> tuple[Axis, ...]:
-    """Returns the axes that a text states, or a sequence of numbers and texts with one axis each. Raises
-    `CompileError`."""
+    """A sequence has an axis each. Raises `CompileError`."""
     if isinstance(value, str):
         return parse_axes(value, what)
     axes: list[Axis] = []

@@ -1,9 +1,8 @@
-"""Function calls in a worker process, for work that may end its process.
+"""Function calls in a worker process.
 
 LLVM aborts the process when a back end cannot select an instruction, for contradictory features, and for mistakes in
-inline assembly. A worker process turns this into an error. It starts with the first call and ends with this process.
-Requests and replies are pickled: a function with its arguments; the class of an error (or None) with its message or the
-result.
+inline assembly; the worker turns this into an error. It starts with the first call and ends with this process. Requests
+and replies are pickled: a function with its arguments; the class of an error (or None) with its message or the result.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ P = ParamSpec("P")
 
 
 def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **keywords: P.kwargs) -> bytes:
-    """Returns `function(*arguments)`, called in the worker process, which finds `function` by its name in its module.
+    """Returns `function(*arguments)`; the worker finds `function` by its name in its module.
 
-    If the call ends the worker, raises `CompileError` with the last line that it wrote; `subject` names what was to be
-    compiled. Also raises the errors of the call (`CompileError`, `InternalError`).
+    Raises its errors, and `CompileError` with the worker's last line if the call ends it; `subject` names what is
+    compiled.
     """
     with _lock:
         worker = _worker()
@@ -55,14 +54,10 @@ def isolated(subject: str, function: Callable[P, bytes], *arguments: P.args, **k
 
 
 class Worker:
-    """A worker process and its pipes. It imports weft with the first call.
-
-    It does not use `multiprocessing`, which runs the main module of the program again in the child and so breaks
-    scripts without `if __name__ == "__main__"`.
-    """
+    """`multiprocessing` would run the main module again, which breaks scripts without `if __name__ == "__main__"`."""
 
     def __init__(self, *, own_session: bool = False) -> None:
-        """With `own_session`, the worker receives no keyboard interrupts, and its children are ended with it."""
+        """A worker with `own_session` receives no keyboard interrupts, and its children end with it."""
         if not sys.executable:
             raise CompileError("weft runs work in separate processes: sys.executable must be Python")
         self.owner = os.getpid()
@@ -79,26 +74,24 @@ class Worker:
         )
 
     def call(self, *request: object) -> tuple[type[Exception] | None, Any]:
-        """Returns the class and message of the error, or None and the result; `request` is a function, its arguments
-        and its keywords. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends."""
+        """Call a function with arguments and keywords; returns the class and message of the error, or None and the
+        result. Raises `EOFError`, `BrokenPipeError` and `pickle.UnpicklingError` if the worker ends."""
         self.send(*request)
         return self.receive()
 
     def send(self, *request: object) -> None:
-        """Begin a call. Raises as `call` does."""
         if self._process.stdin is None:
             raise EOFError
         pickle.dump(request, self._process.stdin)
         self._process.stdin.flush()
 
     def receive(self) -> tuple[type[Exception] | None, Any]:
-        """Returns the reply to the oldest call without one. Raises as `call` does."""
+        """Returns the oldest reply."""
         if self._process.stdout is None:
             raise EOFError
         return pickle.load(self._process.stdout)
 
     def last_words(self) -> str:
-        """Returns the last line that the worker wrote, preferably LLVM's."""
         status = self._process.wait()
         self._log.seek(0)
         lines = [line.strip() for line in self._log.read().decode(errors="replace").splitlines() if line.strip()]
@@ -107,11 +100,11 @@ class Worker:
 
     @property
     def status(self) -> int | None:
-        """The exit status, negative for a signal; None while the process runs."""
+        """Negative for a signal; None while the process runs."""
         return self._process.poll()
 
     def kill(self) -> None:
-        """End the process at once; a call that waits for it then raises `EOFError`."""
+        """A waiting `call` then raises `EOFError`."""
         self.was_killed = True
         if self._has_session:
             with suppress(ProcessLookupError, PermissionError):
@@ -119,7 +112,6 @@ class Worker:
         self._process.kill()
 
     def end(self) -> None:
-        """End the process and wait for it."""
         self.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._log):
@@ -133,7 +125,6 @@ _current: Worker | None = None
 
 
 def _worker() -> Worker:
-    """Returns the worker of this process; a forked child starts a new one."""
     global _current
     if _current is None or _current.owner != os.getpid():
         _current = Worker()
@@ -149,7 +140,7 @@ def _end_worker() -> None:
 
 
 def _after_fork() -> None:
-    """Replace the lock, which another thread may have held at the fork."""
+    """Another thread may have held the lock at the fork."""
     global _lock
     _lock = threading.Lock()
 
@@ -159,7 +150,6 @@ if hasattr(os, "register_at_fork"):
 
 
 def serve() -> None:
-    """Answer requests on standard input until it ends."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # text that libraries print must not mix with replies
     with fewer_collections():

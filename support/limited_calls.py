@@ -1,8 +1,7 @@
 """Calls in child processes with limits, because they may crash, hang or exhaust memory: a failed call is a result.
 
-A child runs successive calls of one function, which may cache in its module. A child that ends, or that has leaked much
-memory, is replaced. Children are processes of `support/isolation.py` in separate sessions, so only the caller receives
-keyboard interrupts. A timer within the child ends it after the time limit, even if its parent is gone.
+A child runs calls of one function, which may cache in its module, until it ends or has leaked much memory. A timer in
+the child ends it after the time limit, even if its parent is gone.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a call has no result."""
+    """A failed call."""
 
     kind: Literal["error", "time", "memory", "crash"]
     reason: str
@@ -57,8 +56,8 @@ class _Reply:
 
 
 def limited_call(limits: Limits, function: Callable[P, R], *arguments: P.args, **keywords: P.kwargs) -> R | Failure:
-    """Returns `function(*arguments)`, computed in a child process, or the failure; the child finds `function` by its
-    name in its module. Thread-safe: concurrent calls use separate children."""
+    """Returns `function(*arguments)` of a child process, which finds `function` by its name in its module, or the
+    failure. Concurrent calls use separate children."""
     worker = _idle_worker(function) or Worker(own_session=True)
     timer = threading.Timer(limits.seconds + _GRACE, worker.kill)
     timer.daemon = True
@@ -112,7 +111,7 @@ _idle: dict[Callable[..., Any], list[Worker]] = {}
 
 
 def _idle_worker(function: Callable[..., Any]) -> Worker | None:
-    """Returns an idle child of this process, not of the process that it was forked from."""
+    """Exclude children of the process that was forked."""
     with _lock:
         idle = _idle.get(function, [])
         while idle:
@@ -130,7 +129,7 @@ def end_idle_children() -> None:
 
 
 def _after_fork() -> None:
-    """Replace the lock, which another thread may have held at the fork."""
+    """Another thread may have held the lock at the fork."""
     global _lock
     _lock = threading.Lock()
 
@@ -176,7 +175,7 @@ def _limit_time(seconds: float) -> None:
 
 
 def _limit_memory(size: int) -> None:
-    """Limit the address space; 0 removes the limit."""
+    """0 removes the limit."""
     if sys.platform == "linux":
         import resource
 
@@ -185,7 +184,7 @@ def _limit_memory(size: int) -> None:
 
 
 def _address_space() -> int:
-    """Returns the bytes of address space of this process, or 0 if they are unknown."""
+    """Returns 0 if the bytes are unknown."""
     try:
         return int(_STATM.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceLocation:
-    """A place in a text: the file name given by the user, and line and column, counted from 1; or the name of a node of
-    a model, at line 0.
-    """
+    """A file, line and column, counted from 1; or the name of a node of a model, at line 0."""
 
     file: str
     line: int
@@ -30,13 +28,12 @@ class SourceLocation:
         return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
     def attribute(self) -> FileLineColLoc:
-        """Returns the location attribute of operations."""
         return _attribute(self.file, self.line, self.column)
 
 
 @lru_cache(maxsize=1024)
 def _attribute(file: str, line: int, column: int) -> FileLineColLoc:
-    """Cached, because most operations built by one line of Python have the same location."""
+    """Cached, because most operations of one line of Python have the same location."""
     from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
@@ -47,12 +44,12 @@ _texts: dict[str, str] = {}
 
 
 def remember_text(file: str, text: str) -> None:
-    """Keep the text of locations in `file`, for inputs that cannot be read again from disk."""
+    """Keep the text of inputs that cannot be read again from disk."""
     _texts[file] = text
 
 
 def source_location(attribute: Attribute) -> SourceLocation | None:
-    """Returns the place of a location attribute; for a fused location the first known one."""
+    """Returns the first known place of a fused location."""
     from xdsl.dialects.builtin import FileLineColLoc, FusedLoc
 
     if isinstance(attribute, FileLineColLoc):
@@ -65,7 +62,7 @@ def source_location(attribute: Attribute) -> SourceLocation | None:
 
 
 def location_parts(attribute: Attribute) -> Sequence[Attribute]:
-    """Returns the parts of a fused location, or the location itself."""
+    """A location that is not fused is its only part."""
     from xdsl.dialects.builtin import FusedLoc
 
     if not isinstance(attribute, FusedLoc):
@@ -74,7 +71,7 @@ def location_parts(attribute: Attribute) -> Sequence[Attribute]:
 
 
 def location_of(operation: Operation) -> SourceLocation | None:
-    """Returns the place of `operation`, or, if it is unknown, that of the nearest enclosing operation."""
+    """Returns the place of `operation` or of the nearest enclosing operation with one."""
     op: Operation | None = operation
     while op is not None:
         if (found := source_location(op.location)) is not None:
@@ -84,7 +81,7 @@ def location_of(operation: Operation) -> SourceLocation | None:
 
 
 def record_places(ops: Sequence[type[Operation]]) -> list[type[Operation]]:
-    """Let ops with custom formats record their locations when parsed by another parser than weft's."""
+    """Let custom formats record locations in parsers other than weft's."""
     for op in ops:
         if "parse" in dir(op):
             op.parse = classmethod(_placing(op.parse.__func__))  # pyright: ignore[reportAttributeAccessIssue]
@@ -109,7 +106,7 @@ def _placing(parse: Callable[[type[Operation], Parser], Operation]) -> Callable[
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    """Returns the lines as the parser counts them: only a newline ends a line."""
+    """Only a newline ends a line, as in the parser."""
     return tuple(line.removesuffix("\r") for line in text.split("\n"))
 
 
@@ -122,13 +119,11 @@ def _lines_on_disk(file: str) -> tuple[str, ...]:
 
 
 def node_location(name: str) -> FileLineColLoc:
-    """Returns the location of operations imported from a node of a model."""
     return _attribute(name, 0, 0)
 
 
 def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> LocationAttr:
-    """Returns a fused location of several. Its first part is the one that errors show: the combined names of the model
-    nodes. Returns `own` if there are fewer than two."""
+    """Errors show the first part: the names of the model nodes. Fewer than two locations give `own`."""
     from xdsl.dialects.builtin import FusedLoc, NoneAttr
 
     if len(locations) < 2:
@@ -142,7 +137,7 @@ def joined_location(locations: Sequence[LocationAttr], own: LocationAttr) -> Loc
 
 
 def source_line(location: SourceLocation) -> str | None:
-    """Returns the line of `location`, or None if its text is not available."""
+    """Returns None if the text is not available."""
     if not location.line:
         return None
     lines = _lines(_texts[location.file]) if location.file in _texts else _lines_on_disk(location.file)
@@ -150,7 +145,6 @@ def source_line(location: SourceLocation) -> str | None:
 
 
 def _carets(line: str, location: SourceLocation) -> str:
-    """Returns carets for `location` in `line`: its length, or one word up to the first blank or bracket."""
     rest = line[location.column - 1 :]
     if location.length:
         return "^" * max(1, min(location.length, len(rest)))
@@ -169,7 +163,7 @@ _WIDEST = 160
 
 
 def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
-    """Returns the part of `line` to show, and the place within it."""
+    """Returns the shown part, and the place within it."""
     if len(line) <= _WIDEST:
         return line, location
     start = max(0, location.column - 1 - _WIDEST // 2) if location.column > _WIDEST * 3 // 4 else 0
@@ -179,7 +173,7 @@ def _clipped(line: str, location: SourceLocation) -> tuple[str, SourceLocation]:
 
 
 def render_source_line(location: SourceLocation) -> str:
-    """Returns the source line with carets under the place, or an empty text if the source is not available."""
+    """Empty if the source is not available."""
     line = source_line(location)
     if line is None:
         return ""
@@ -188,12 +182,8 @@ def render_source_line(location: SourceLocation) -> str:
 
 
 def render_operation(operation: Operation) -> str:
-    """Returns the text that shows `operation` in an error: its place and source line, or its line of printed IR if it
-    has no location.
-
-    Programs built or transformed in memory have no source text, so the enclosing function is printed and the line of
-    the operation underlined.
-    """
+    """Returns the place and its source line, or the underlined line of the printed function: programs built or
+    transformed in memory have no source text."""
     location = source_location(operation.location)
     if location is not None and (line := source_line(location)) is not None:
         head = f"  at {location}: "
@@ -207,7 +197,6 @@ def render_operation(operation: Operation) -> str:
 
 
 def _printed_line(operation: Operation) -> str:
-    """Returns the first line of `operation` as printed, with the value names of its function."""
     from io import StringIO
 
     from xdsl.printer import Printer
@@ -218,8 +207,6 @@ def _printed_line(operation: Operation) -> str:
     marked: list[str] = []
 
     class _Recorder(Printer):
-        """Prints the whole function, and keeps the text from the start of one operation."""
-
         def print_op(self, op: Operation) -> None:
             stream = self.stream
             start = stream.tell() if stream is not None else 0

@@ -1,11 +1,11 @@
-"""Facts about machines: the host, the CPUs and features that LLVM supports, and vector sizes.
+"""The host, the CPUs and features that LLVM supports, and vector sizes.
 
 The host is the machine of this process, unless the environment variable `WEFT_HOST_CPU` names another CPU: then
-programs are scheduled and compiled as on a host with that CPU, and called only if the process's CPU has all required
-features. Caches and cores stay those of the machine.
+programs are compiled for that CPU, and called only if the process's CPU has all required features. Caches and cores
+stay those of the machine.
 
-LLVM ignores an unknown CPU or feature with a warning on standard error, so names are checked here. Common names are
-listed; for others, LLVM's own list, which it also prints only to standard error, is read from a short-lived process.
+LLVM ignores an unknown CPU or feature with a warning on standard error, so names are checked here: against a table,
+then against LLVM's list, which a short-lived process also prints to standard error.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ class MachineFacts:
 
 @cache
 def host_triple() -> str:
-    """Returns the triple of code for this process."""
     import llvmlite.binding as llvm
 
     return llvm.get_process_triple()
@@ -68,8 +67,7 @@ def host_triple() -> str:
 
 @cache
 def host_cpu() -> str:
-    """Returns the default CPU to compile for: that of `WEFT_HOST_CPU`, else the process's. Raises `CompileError` if the
-    variable names no CPU of this architecture."""
+    """`WEFT_HOST_CPU`, else the process's. Raises `CompileError` if the variable names no CPU of this architecture."""
     name = os.environ.get("WEFT_HOST_CPU", "").strip()
     try:
         check_cpu(host_triple(), name or "generic")
@@ -80,7 +78,7 @@ def host_cpu() -> str:
 
 @cache
 def process_cpu() -> str:
-    """Returns LLVM's name of this process's CPU, or `generic` if LLVM cannot detect it."""
+    """LLVM's name, or `generic`."""
     import llvmlite.binding as llvm
 
     return llvm.get_host_cpu_name() or "generic"
@@ -88,8 +86,8 @@ def process_cpu() -> str:
 
 @cache
 def process_features() -> dict[str, bool]:
-    """Returns every feature that LLVM can detect on this architecture, and whether this process's CPU has it; empty if
-    detection fails. Tile registers (AMX) also need the permission of the operating system."""
+    """Maps the features that LLVM can detect to whether this CPU has them; empty if that fails. AMX also needs the
+    permission of the operating system."""
     import llvmlite.binding as llvm
 
     try:
@@ -107,8 +105,7 @@ XFEATURE_XTILEDATA: Final = 18
 
 
 def _may_use_tiles() -> bool:
-    """Request the tile registers of AMX for this process. Returns whether the operating system grants them. (Linux,
-    Documentation/arch/x86/xstate.rst)"""
+    """Request AMX for this process. (Linux, Documentation/arch/x86/xstate.rst)"""
     if sys.platform != "linux":
         return False
     system_call = ctypes.CDLL(None).syscall
@@ -121,9 +118,8 @@ def is_process_cpu(triple: str, cpu: str) -> bool:
 
 
 def base_features(triple: str, cpu: str) -> str:
-    """Returns the initial features, in LLVM's spelling. For the CPU of this process these are the features that it
-    reports (a virtual machine may hide some); otherwise the text is empty, which means those implied by the CPU's name.
-    """
+    """Returns the features of the CPU of this process (a virtual machine may hide some), in LLVM's spelling; empty for
+    others, whose names imply them."""
     if is_process_cpu(triple, cpu):
         return ",".join(("+" if present else "-") + name for name, present in process_features().items())
     return ""
@@ -131,7 +127,7 @@ def base_features(triple: str, cpu: str) -> str:
 
 @cache
 def initialize_llvm(every_target: bool) -> None:
-    """Register LLVM's targets: the host's (1 ms), or all of them for cross-compilation."""
+    """Register LLVM's targets; the host's takes 1 ms."""
     import llvmlite.binding as llvm
 
     if every_target:
@@ -159,7 +155,6 @@ def check_triple(triple: str) -> None:
 
 
 def triple_of_cpu(cpu: str) -> str:
-    """Returns the default triple of a CPU: the host's, unless its name is known to be of another architecture."""
     host = host_triple().split("-", 1)[0].replace("arm64", "aarch64")
     if cpu in _COMMON_CPUS.get(host, ()):
         return host_triple()
@@ -182,7 +177,7 @@ def check_cpu(triple: str, cpu: str) -> None:
 
 @cache
 def check_features(triple: str, features: str) -> None:
-    """Raises `CompileError` if a part of `features` is not `+name` or `-name`, or not a feature of the architecture."""
+    """Raises `CompileError` unless each part is `+` or `-` and a known name."""
     names: list[str] = []
     for part in filter(None, features.split(",")):
         if part[0] not in "+-" or len(part) == 1:
@@ -198,7 +193,7 @@ def check_features(triple: str, features: str) -> None:
 
 @dataclass(frozen=True)
 class KnownNames:
-    """CPUs and features of one architecture in LLVM; empty if its list is not available."""
+    """Empty if LLVM's list is not available."""
 
     cpus: frozenset[str]
     features: frozenset[str]
@@ -214,7 +209,7 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help", features=
 
 @cache
 def known_names(triple: str) -> KnownNames:
-    """Returns LLVM's list of CPUs and features for `triple`, from a separate process (0.2 s, once per triple)."""
+    """Ask a separate process (0.2 s, once per triple)."""
     if not sys.executable:
         return KnownNames(frozenset(), frozenset())
     try:
@@ -234,8 +229,7 @@ def _listed(lines: Iterable[str]) -> frozenset[str]:
 
 @cache
 def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
-    """Returns the facts about a machine: caches and cores of the host for the host's triple, typical sizes
-    otherwise."""
+    """For another triple, sizes are typical."""
     vector_bytes, vector_registers = _vector_shape(triple, cpu, features)
     if triple == host_triple():
         l1, l2, ways, l3 = _host_caches()
@@ -244,7 +238,6 @@ def machine_facts(triple: str, cpu: str, features: str) -> MachineFacts:
 
 
 def host_cores() -> int:
-    """Returns the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -263,16 +256,15 @@ define i32 @probe.{name}(i32 %x) "target-cpu"="{cpu}" "target-features"="{featur
 
 
 def has_feature(triple: str, cpu: str, features: str, name: str) -> bool:
-    """Returns whether a CPU has a feature, by LLVM's name (`avx512vnni`, `dotprod`), itself or through `features`.
-    Raises `CompileError` for an unknown feature."""
+    """`name` is LLVM's (`avx512vnni`, `dotprod`). Raises `CompileError` for an unknown feature."""
     check_features(triple, f"+{name}")
     return bool(_features_among(triple, cpu, features, (name,)))
 
 
 @cache
 def _features_among(triple: str, cpu: str, features: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the subset of `names` that a CPU has. LLVM exposes it only indirectly: a function is inlined if the
-    caller has all features that it requires."""
+    """Returns a subset of `names`. LLVM exposes features only indirectly: a function is inlined if the caller has all
+    features that it requires."""
     import llvmlite.binding as llvm
 
     initialize_llvm(triple != host_triple())
@@ -307,7 +299,6 @@ _GENERATED_TILES: Final = ("amx-tile", "amx-bf16", "amx-int8")
 
 
 def required_features(triple: str, cpu: str, features: str) -> tuple[str, ...]:
-    """Returns the features that a CPU of this process's architecture needs to run code for `cpu` with `features`."""
     names = tuple(
         n for n in process_features() if n not in _NOT_GENERATED and (not n.startswith("amx") or n in _GENERATED_TILES)
     )
@@ -323,8 +314,8 @@ define <16 x float> @probe(<16 x float> %a, <16 x float> %b) {
 
 
 def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
-    """Returns the bytes per vector register and the number of registers. On x86 they are derived from the widest
-    register that LLVM uses for 16 floats."""
+    """Returns bytes and number of vector registers. On x86 they follow from the widest register that LLVM uses for 16
+    floats."""
     architecture = triple.split("-", 1)[0]
     is_x86 = architecture in ("x86_64", "i686")
     text = ""
@@ -341,12 +332,11 @@ def _vector_shape(triple: str, cpu: str, features: str) -> tuple[int, int]:
 
 
 def vector_probe(triple: str, cpu: str, features: str) -> bytes:
-    """Returns the assembly of an operation on 16 floats."""
     import llvmlite.binding as llvm
 
     initialize_llvm(triple != host_triple())
     machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, features=features, opt=0)
-    # in a separate context: the global one is not thread-safe
+    # the global context is not thread-safe
     return machine.emit_assembly(llvm.parse_assembly(_VECTOR_PROBE, llvm.create_context())).encode()
 
 
@@ -355,8 +345,7 @@ _USUAL_WAYS: Final = 8
 
 @cache
 def _host_caches() -> tuple[int, int, int, int]:
-    """Returns the sizes of the host's L1 and L2 data caches, the ways of L2, and the size of L3, or typical numbers if
-    the system does not report them."""
+    """Returns L1, L2, the ways of L2, and L3; typical numbers if the system does not report them."""
     sizes: dict[int, int] = {}
     ways: dict[int, int] = {}
     for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):

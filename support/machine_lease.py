@@ -1,8 +1,5 @@
-"""The lease of a machine, exclusive for measurements and shared for builds.
-
-A lease is a lock on a file of the user in the folder for temporary files, which the system releases when its holder
-ends in any way. It is shared by all processes of a machine: several searches, and workers of any executor.
-"""
+"""The lease of a machine, exclusive for measurements and shared for builds: a lock on the user's file in the folder for
+temporary files. The system releases it when its holder ends."""
 
 from __future__ import annotations
 
@@ -24,13 +21,12 @@ except ImportError:  # Windows has no exclusion
 
 @contextmanager
 def machine_lease(*, exclusive: bool, folder: str | os.PathLike[str] | None = None) -> Generator[None]:
-    """Wait for this machine and hold it, exclusively or shared. A holder that waits for another user of the machine
-    deadlocks. Warns, and holds nothing, if other users can replace the files."""
+    """A holder that waits for another one deadlocks. Warns, and holds nothing, if other users can replace the files."""
     with ExitStack() as held:
         if fcntl is not None:
             place = Path(tempfile.gettempdir() if folder is None else folder)
             try:
-                # A waiting exclusive holder keeps the gate, otherwise shared holders would starve it.
+                # A waiting exclusive holder keeps the gate, else shared ones would starve it.
                 gate, lease = (_opened(place, name, held) for name in ("gate", "lease"))
             except (OSError, UntrustedError) as error:
                 _warn(error.message if isinstance(error, UntrustedError) else str(error))

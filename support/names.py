@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 
 def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
-    """Returns the first unused name of `wanted`, `wanted_1`, `wanted_2`, ..., numbered from `first`."""
+    """Returns the first unused of `wanted`, `wanted_1`, ... from `first` on."""
     name, number = wanted, first
     while name in taken:
         name, number = f"{wanted}_{number}", number + 1
@@ -15,22 +15,21 @@ def free_name(wanted: str, taken: Collection[str], first: int = 1) -> str:
 
 
 def new_name(wanted: str, taken: set[str], first: int = 1) -> str:
-    """Returns a name as `free_name` does, and adds it to `taken`."""
+    """Add the `free_name` to `taken`."""
     name = free_name(wanted, taken, first)
     taken.add(name)
     return name
 
 
 def string_text(text: str) -> str:
-    """Returns `text` as an ASCII Python string in double quotes."""
     body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{body}"'
 
 
 def printable(text: str) -> str:
-    """Returns the text with control characters, surrogates and unassigned characters escaped as `\\x07`."""
+    """Escape control characters, surrogates and unassigned characters as `\\x07`."""
 
-    if text.replace("\n", "").isprintable():  # the usual case, a hundred times as fast as the others
+    if text.replace("\n", "").isprintable():  # the usual case, a hundred times as fast
         return text
 
     def spelled(character: str) -> str:
@@ -42,5 +41,4 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Returns the printable text with its line breaks escaped too."""
     return printable(text).replace("\n", "\\n")

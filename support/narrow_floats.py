@@ -1,4 +1,4 @@
-"""Rounding of doubles to narrower floating-point types, and the bits of floats. Types have NumPy's names."""
+"""Rounding of doubles to narrower types with NumPy's names, and bits of floats."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def round_f16(x: float) -> float:
 
 
 def round_bf16(x: float) -> float:
-    """Rounds to the nearest bf16, ties to even, directly from double."""
+    """Ties to even, directly from double."""
     if not -_BFLOAT_LIMIT < x < _BFLOAT_LIMIT:
         return x if x != x else math.copysign(math.inf, x)
     if x == 0.0:
@@ -83,7 +83,6 @@ are rounded up, positive numbers below the least one to it, and all others to Na
 
 @cache
 def small_float(name: str) -> SmallFloatType:
-    """Returns the type of one of `SMALL_FLOATS`."""
     from xdsl.dialects import builtin
 
     types = (
@@ -96,7 +95,7 @@ def small_float(name: str) -> SmallFloatType:
 
 
 def _encoded(x: float, type_: SmallFloatType) -> int:
-    """Returns the bits of the number of a small type nearest to `x`."""
+    """Returns the bits of the nearest number of a small type."""
     nonfinite = type_.SEMANTICS.nonfinite.name
     if not type_.SEMANTICS.has_sign and not x > 0:
         return type_.encode_bits(math.nan)
@@ -137,7 +136,7 @@ _FORMATS: Final = {"float16": ("<e", "<h"), "float32": ("<f", "<i"), "float64": 
 
 
 def float_to_bits(x: float, dtype: str) -> int:
-    """Returns the bits of a number of a floating-point type as a signed integer."""
+    """Returns the bits as a signed integer."""
     if dtype == "bfloat16":
         return float_to_bits(x, "float32") >> 16
     if dtype in SMALL_FLOATS:
@@ -149,7 +148,6 @@ def float_to_bits(x: float, dtype: str) -> int:
 
 
 def bits_to_float(bits: int, dtype: str) -> float:
-    """Returns the number of a floating-point type with the bits of a signed integer."""
     if dtype == "bfloat16":
         return bits_to_float(bits << 16, "float32")
     if dtype in SMALL_FLOATS:

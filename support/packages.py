@@ -1,6 +1,4 @@
-"""The entry points `xdsl.universe` of installed packages: their dialects, passes and targets. Importing the modules of
-the entry points may register kinds of target and other extensions.
-"""
+"""The entry points `xdsl.universe` of installed packages, which may register kinds of target and other extensions."""
 
 from __future__ import annotations
 
@@ -13,8 +11,7 @@ if TYPE_CHECKING:
 
 
 def installed_universe() -> Universe:
-    """Returns the dialects, passes and targets of xDSL, weft and all other installed packages. Imports the modules of
-    the entry points, but not the modules that they name. Raises `CompileError` for one that cannot be loaded."""
+    """Raises `CompileError` for an entry point that cannot be loaded."""
     from xdsl.universe import Universe
 
     try:
@@ -27,7 +24,6 @@ def installed_universe() -> Universe:
 
 
 def _broken_package() -> str:
-    """Returns the first package whose entry point cannot be loaded, for messages."""
     from importlib.metadata import entry_points
 
     for entry in entry_points(group="xdsl.universe"):

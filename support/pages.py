@@ -11,8 +11,8 @@ LARGE_PAGE: Final = 2 << 20
 
 
 def fresh_pages(size: int) -> mmap.mmap:
-    """Allocates zeroed memory in fresh pages. Two large pages or more request large pages, which streams read up to
-    twice as fast; for less memory they would waste as many bytes as they hold."""
+    """Allocate zeroed memory, from two large pages on in large pages: streams read up to twice as fast. Smaller memory
+    would waste as many bytes as it holds."""
     if sys.platform == "win32":
         return mmap.mmap(-1, max(size, 1))
     # Linux has large pages only for private memory; Python maps shared memory by default.

@@ -1,4 +1,4 @@
-"""Precisions of models: the types of the factors of products and convolutions, which are accumulated in float32."""
+"""Types of the factors of products and convolutions, which accumulate in float32."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 
 class Precision(Enum):
-    """The type of the factors of products and convolutions."""
-
     F32 = "f32"
     BF16 = "bf16"
     F16 = "f16"
@@ -30,8 +28,7 @@ _X86: Final = ("x86_64", "i386", "i686")
 
 
 def parse_precision(text: str, what: str) -> Precision | None:
-    """Returns the precision with that name, or None for an empty name, which means the model's. Raises `CompileError`,
-    which names `what`."""
+    """An empty text means the model's precision. Raises `CompileError`; `what` names the option."""
     if not text:
         return None
     if text not in _NAMES:
@@ -40,10 +37,8 @@ def parse_precision(text: str, what: str) -> Precision | None:
 
 
 def check_precision(precision: Precision | None, target: Target) -> None:
-    """Raises `CompileError` for a precision that a target does not support: float16 without conversion instructions.
-
-    Any target loads bf16 and widens it by a shift. x86 without F16C would call a function per f16 element.
-    """
+    """Raises `CompileError` for float16 without conversion instructions: x86 without F16C would call a function per f16
+    element. Any target widens bf16 by a shift."""
     if precision is not Precision.F16 or target.kind != "llvm" or target.architecture not in _X86:
         return
     if not target.has_feature("f16c") and not target.has_feature("avx512f"):

@@ -1,8 +1,8 @@
-"""Families of CPUs: known or measured properties of their cores and memory, one row each.
+"""Families of CPUs: known or measured properties of cores and memory.
 
-Sizes of registers and caches are in `machine.py`, because LLVM and the system report them; the numbers here are not
-reported. A processor missing from the table has the numbers of `Processor()`, which hold for Intel's since Skylake and
-are close for others. `weft.driver.peaks` and `benchmarks/fit_costs.py` measure the row of a new family.
+LLVM and the system report sizes of registers and caches (`machine.py`). Other processors have the numbers of
+`Processor()`, which hold for Intel's since Skylake and are close for others. `weft.driver.peaks` and
+`benchmarks/fit_costs.py` measure a new family.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Processor:
-    """A family of CPUs. Times are in cycles of a core, sizes in bytes."""
+    """Times are in cycles of a core, sizes in bytes."""
 
     fma_ports: int = 2
     """Vector multiply-adds started per cycle."""
@@ -57,19 +57,16 @@ class Processor:
 
     @property
     def fills_memory(self) -> bool:
-        """Whether one core is bound by memory bandwidth: then a store that does not read the line first saves time.
-        Otherwise such a store occupies a slot for lines in flight for longer.
-        """
+        """Whether one core is bound by memory bandwidth: then streaming stores save time. Otherwise they occupy a slot
+        for lines in flight for longer."""
         return self.share_of_memory > 0.6
 
     @property
     def bf16_dots_pay(self) -> bool:
-        """Whether dot products of bf16 multiply more numbers per cycle than multiply-adds of float32."""
         return 2 * self.bf16_dots_per_fma > 1
 
     @property
     def fmas_in_flight(self) -> int:
-        """Independent multiply-adds that saturate the ports."""
         return self.fma_ports * self.fma_latency
 
 
@@ -103,6 +100,6 @@ _OTHER: Final = Processor()
 
 
 def processor(cpu: str) -> Processor:
-    """Returns the family of a CPU, by LLVM's name."""
+    """`cpu` is LLVM's name."""
     prefixes = [prefix for prefix in PROCESSORS if cpu.startswith(prefix)]
     return PROCESSORS[max(prefixes, key=len)] if prefixes else _OTHER

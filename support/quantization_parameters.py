@@ -9,11 +9,10 @@ if TYPE_CHECKING:
 
 
 def parameter_error(numbers: ArrayLike, what: str, *, is_divisor: bool = False) -> str | None:
-    """Describe the first of `numbers` that is infinite or NaN, or not positive for a divisor; returns None if there is
-    none.
+    """Describe the first number that is infinite or NaN, or not positive for a divisor.
 
-    Scales that only multiply may be 0 or negative: weight formats give groups of zeros the scale 0, and groups whose
-    largest weight is negative a negative scale.
+    Scales that only multiply may be 0 or negative: weight formats have groups of zeros, and groups whose largest weight
+    is negative.
     """
     import numpy as np
 

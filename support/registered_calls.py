@@ -1,6 +1,4 @@
-"""Calls of registered Python functions by compiled or interpreted programs: they receive arrays, and write results in
-place.
-"""
+"""Calls of registered Python functions, which receive arrays and write results in place."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ Array: TypeAlias = NDArray[Any]
 
 
 def call_registered(name: str, inputs: Sequence[Array], outputs: Sequence[Array], dtypes: Sequence[str]) -> None:
-    """Call the function registered as `name` with views of arrays; inputs are read-only.
+    """Inputs are read-only views. `dtypes` are the element types of inputs and outputs, because bfloat16 is passed as
+    its bits.
 
-    `dtypes`: the element types of inputs and outputs, because bfloat16 is passed as its bits. Raises `CompileError` for
-    an unregistered name, `TypeError` for a function that returns results instead of writing its outputs, and whatever
-    the function raises.
+    Raises `CompileError` for an unregistered name, `TypeError` for a function that returns results, and whatever the
+    function raises.
     """
     function = registered_function(name)
     form, count = _FORMS[function.arrays], len(inputs)
@@ -49,8 +47,7 @@ def _as_numpy(array: Array, dtype: str, is_output: bool) -> Array:
 
 
 def _as_torch(array: Array, dtype: str, is_output: bool) -> Any:
-    """Converts an array to a PyTorch tensor through DLPack, in which NumPy cannot export bfloat16. Tensors are never
-    read-only."""
+    """NumPy cannot export bfloat16. Tensors are never read-only."""
     import torch
 
     if dtype != "bfloat16":

@@ -1,7 +1,7 @@
-"""Numbered rewrites: tools run only the first N rewrites of a pass, to find a wrong one.
+"""Numbered rewrites: tools run only the first N of a pass, to find a wrong one.
 
 Drivers of rewrites (of rules, of schedule steps, and xDSL's `PatternRewriteWalker`) check the limit before each. The
-program is valid and equivalent between any two rewrites, so that it can be run.
+program is valid and equivalent between two rewrites.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """A rewrite that was made, with its rule and operation."""
+    """A rewrite that was made."""
 
     rule: str
     operation: str
@@ -35,7 +35,7 @@ class Rewrite:
 
 @dataclass
 class Rewrites:
-    """The rewrites made so far, at most `limit` (None: any number)."""
+    """At most `limit` (None: any number) are made."""
 
     limit: int | None = None
     made: list[Rewrite] = field(default_factory=list[Rewrite])
@@ -49,7 +49,7 @@ _current: ContextVar[Rewrites | None] = ContextVar("weft_rewrites", default=None
 
 
 def may_rewrite(rule: str, operation: Operation) -> bool:
-    """Returns whether the next rewrite is within the limit, and counts it if so."""
+    """Count the next rewrite if it is within the limit."""
     rewrites = _current.get()
     if rewrites is None:
         return True
@@ -61,7 +61,7 @@ def may_rewrite(rule: str, operation: Operation) -> bool:
 
 @contextmanager
 def counted_rewrites(limit: int | None = None) -> Generator[Rewrites]:
-    """Count the rewrites within a `with` block, including those of xDSL's patterns, and make at most `limit`."""
+    """Count the rewrites of a `with` block, and make at most `limit`."""
     from xdsl.pattern_rewriter import PatternRewriteWalker  # start-up: 20 ms
 
     rewrites = Rewrites(limit)
@@ -84,7 +84,6 @@ def counted_rewrites(limit: int | None = None) -> Generator[Rewrites]:
 
 
 def _limited(pattern: RewritePattern, rewrites: Rewrites) -> RewritePattern:
-    """Returns a pattern that is counted, and applied only within the limit."""
     from xdsl.pattern_rewriter import GreedyRewritePatternApplier, RewritePattern  # start-up: 20 ms
 
     applied: list[str] = []

@@ -32,7 +32,7 @@ _ALIGNMENT: Final = 64
 
 @dataclass(frozen=True)
 class StoredTensor:
-    """A tensor of a file: its type in the format's spelling, and its bytes."""
+    """`dtype` has the format's spelling."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -40,8 +40,7 @@ class StoredTensor:
 
 
 def read_safetensors(path: Path) -> dict[str, StoredTensor]:
-    """Returns the tensors of a file, memory-mapped. Raises `CompileError` for a file of another format or a truncated
-    one, and `OSError`."""
+    """Raises `CompileError` for a file of another format or a truncated one, and `OSError`."""
     with path.open("rb") as file:
         size = path.stat().st_size
         content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) if size else memoryview(b"")
@@ -79,7 +78,7 @@ def _numbers(value: object) -> tuple[int, ...] | None:
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, StoredTensor]) -> None:
-    """Write tensors to a file. Raises `CompileError` if the system refuses."""
+    """Raises `CompileError` if the system refuses."""
     index: dict[str, object] = {}
     end = 0
     for name, tensor in tensors.items():

@@ -1,4 +1,4 @@
-"""Text as notebooks show it: in a monospaced font, IR with colours."""
+"""Text in notebooks: monospaced, IR with colours."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COLORS: Final = {
 
 
 def running_shell() -> Any:
-    """Returns the IPython shell that runs this code, which defines `get_ipython`, or None elsewhere."""
+    """Returns None outside of IPython, which defines `get_ipython`."""
     get_ipython: object = getattr(builtins, "get_ipython", None)
     return get_ipython() if callable(get_ipython) else None
 
@@ -47,7 +47,6 @@ def text_html(text: str) -> str:
 
 
 def ir_html(text: str) -> str:
-    """Returns IR as HTML, with colours."""
     parts: list[str] = []
     end = 0
     for found in _PIECES.finditer(text):
@@ -58,14 +57,14 @@ def ir_html(text: str) -> str:
 
 
 class ShownAsText:
-    """A mixin of reports: notebooks show `str(self)`, not `repr(self)`."""
+    """Mixin: notebooks show `str(self)`, not `repr(self)`."""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/plain": str(self), "text/html": text_html(str(self))}
 
 
 def table_bundle(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, str]:
-    """A table as notebooks show it, for `_repr_mimebundle_`."""
+    """A table for `_repr_mimebundle_`."""
 
     def line(kind: str, cells: Sequence[str]) -> str:
         start = f'<{kind} style="text-align:left;vertical-align:top">'

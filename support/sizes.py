@@ -31,15 +31,16 @@ class WeightedSizes:
 
 @dataclass(frozen=True)
 class OnUse:
-    """The maximum number of versions of a function, and whether calls use the general function while one is built."""
+    """Versions that are built on use."""
 
     versions: int = 8
+    """The maximum number of versions of a function."""
     is_in_background: bool = False
+    """Whether calls use the general function while a version is built."""
 
     @staticmethod
     def parse(text: str) -> OnUse | None:
-        """Parse `auto`, `auto versions=4` or `auto background`. Returns None for text that does not begin with `auto`.
-        Raises `CompileError`."""
+        """Parse `auto`, `auto versions=4` or `auto background`; None for text without `auto`. Raises `CompileError`."""
         first, *words = text.split() or ("",)
         if first != AUTO:
             return None
@@ -56,7 +57,7 @@ class OnUse:
 
 
 def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[WeightedSizes]:
-    """Returns all combinations of the sizes in `text`. Raises `CompileError`; `what` names the option."""
+    """Raises `CompileError`; `what` names the option."""
     choices: dict[str, list[tuple[int, float]]] = {}
     for word in re.sub(r"\s*([=,:])\s*", r"\1", text).split():
         name, equals, values = word.partition("=")
@@ -83,13 +84,11 @@ def parse_sizes(text: str, what: str, *, is_weighted: bool = False) -> list[Weig
 
 
 def shown_sizes(sizes: Sizes) -> str:
-    """Returns sizes as text: `b=1 s=128`."""
     return " ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def versions_of(value: SizesLike, what: str = "specialize") -> tuple[Sizes, ...]:
-    """Returns the sizes to build versions for, without repetitions, those of more symbols first. Raises
-    `CompileError`."""
+    """Returns distinct sizes, those of more symbols first. Raises `CompileError`."""
     found: dict[tuple[tuple[str, int], ...], Sizes] = {}
     if isinstance(value, str):
         parts = [entry.sizes for entry in parse_sizes(value, what)]

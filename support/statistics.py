@@ -1,11 +1,10 @@
-"""Statistics of passes, like LLVM's: they are declared next to the pass that increments them.
+"""Statistics of passes, like LLVM's, declared next to the pass.
 
     HOISTED = Statistic("tir-hoist-checks", "guards-hoisted", "guards that are tested once, before their loop")
     ...
     HOISTED.add()
 
-`weft-opt --pass-statistics` prints those of the passes that ran. A statistic is global to the process: `Counts` returns
-the increments since its creation.
+A statistic is global to the process.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ _DECLARED: dict[str, list[Statistic]] = {}
 
 
 class Statistic:
-    """A counter of the pass called `pass_name`."""
-
     def __init__(self, pass_name: str, name: str, description: str) -> None:
         self.pass_name, self.name, self.description = pass_name, name, description
         self.value = 0
@@ -29,7 +26,7 @@ class Statistic:
 
 
 def statistics_of(pass_name: str) -> tuple[Statistic, ...]:
-    """Returns the statistics that a pass declares; its module must have been imported."""
+    """The module of the pass must have been imported."""
     return tuple(_DECLARED.get(pass_name, ()))
 
 
@@ -40,7 +37,7 @@ class Counts:
         self._before = {statistic: statistic.value for known in _DECLARED.values() for statistic in known}
 
     def table(self, passes: Iterable[str]) -> str:
-        """Returns the statistics of `passes`, one per line: count, name, meaning."""
+        """Returns one line per statistic: count, name, meaning."""
         lines = ["Pass statistics report"]
         for name in dict.fromkeys(passes):
             rows = [(s.value - self._before.get(s, 0), s) for s in statistics_of(name)]

@@ -10,7 +10,7 @@ from time import perf_counter
 
 @dataclass(frozen=True)
 class Span:
-    """An interval of work, in seconds of `time.perf_counter`, which all processes of a machine share."""
+    """Seconds of `time.perf_counter`, which all processes of a machine share."""
 
     name: str
     start: float
@@ -20,7 +20,7 @@ class Span:
 
 
 class Stopwatch:
-    """Sums wall time by the name of a stage; `print(stopwatch)` shows a table."""
+    """`print(stopwatch)` shows a table."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
@@ -29,7 +29,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, stage: str) -> Generator[None]:
-        """Add the time of the `with` body to `stage`, even if it raises."""
+        """Add the time of the `with` body, even if it raises."""
         start = perf_counter()
         try:
             yield
@@ -37,14 +37,13 @@ class Stopwatch:
             self.add(stage, perf_counter() - start)
 
     def add(self, stage: str, seconds: float) -> None:
-        """Add `seconds`, which end now, to `stage`."""
+        """Add `seconds`, which end now."""
         self._seconds[stage] = self._seconds.get(stage, 0.0) + seconds
         now = perf_counter()
         self.spans.append(Span(stage, now - seconds, now))
 
     @contextmanager
     def span(self, name: str) -> Generator[None]:
-        """Record the `with` body as a part of a stage, which measures its time."""
         start = perf_counter()
         try:
             yield
@@ -52,14 +51,11 @@ class Stopwatch:
             self.spans.append(Span(name, start, perf_counter()))
 
     def add_spans(self, spans: Iterable[Span], process: int) -> None:
-        """Add the spans of a helper process."""
         self.spans.extend(replace(span, process=process) for span in spans)
 
     def laps(self) -> Callable[[str | None], None]:
-        """Returns a function that adds the time since its previous call, or its creation, to the given stage.
-
-        With None the time is discarded.
-        """
+        """Returns a function that adds the time since its previous call, or its creation, to a stage; None discards
+        it."""
         last = perf_counter()
 
         def lap(stage: str | None) -> None:
@@ -72,16 +68,13 @@ class Stopwatch:
 
     @property
     def milliseconds(self) -> Mapping[str, float]:
-        """The milliseconds of each stage, in order."""
         return {stage: seconds * 1e3 for stage, seconds in self._seconds.items()}
 
     @property
     def total(self) -> float:
-        """Milliseconds of all stages together."""
         return sum(self._seconds.values()) * 1e3
 
     def table(self) -> str:
-        """Returns one line per stage with its milliseconds and its fraction of the total, then the total."""
         total = sum(self._seconds.values())
         width = max(map(len, [*self._seconds, "total"]))
         lines = [f"{'stage':{width}}  {'ms':>10}  {'part':>5}"]

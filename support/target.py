@@ -1,8 +1,7 @@
-"""Compilation targets: frozen records of machine facts for all stages.
+"""Compilation targets: frozen records of machine facts.
 
-`Target("llvm")` is the machine that runs Python; `Target.parse` parses the syntax of command lines, such as
-`llvm -mcpu=znver4 -mattr=-avx512f -num-threads=2` or `cuda -arch=sm_90`. `str(target)` parses back to an equal target
-on the same machine.
+`Target("llvm")` is the machine that runs Python; `Target.parse` parses `llvm -mcpu=znver4 -mattr=-avx512f
+-num-threads=2` or `cuda -arch=sm_90`. `str(target)` parses back to an equal target on the same machine.
 
 For the kinds `cuda`, `opencl` and `metal` the CPU is that of the machine that launches the kernels, and `gpu` has the
 limits of the processor that runs them.
@@ -14,7 +13,7 @@ weft.register_target_kind(weft.TargetKind("npu", load, scopes={"global.A_reg": 1
 lib = weft.build(sch.mod, target="npu")
 ```
 `load`, the backend, receives the module at low level, in which memory of the kind's scopes is `memref.alloca` with that
-memory space, and returns the library of its functions.
+memory space.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ OWN_KINDS: Final = ("llvm", "c", *GPU_KINDS)
 @checked_methods
 @dataclass(frozen=True)
 class TargetKind:
-    """A registered kind of target.
-
-    Raises `CompileError` for a name that is invalid in a target, and for scopes of no size.
-    """
+    """A registered kind. Raises `CompileError` for a name that is invalid in a target, and for scopes of no size."""
 
     name: str
     load: Callable[..., object]
@@ -86,9 +82,7 @@ _REGISTERED: Final[dict[str, TargetKind]] = {}
 
 @checked
 def register_target_kind(kind: TargetKind, *, override: bool = False) -> TargetKind:
-    """Register a kind of target under its name. Raises `CompileError` if the name is built in, or taken without
-    `override`.
-    """
+    """Register a kind. Raises `CompileError` if the name is built in, or taken without `override`."""
     if kind.name in OWN_KINDS:
         raise CompileError(f"target kind '{kind.name}' is weft's own")
     if kind.name in _REGISTERED and not override:
@@ -104,18 +98,17 @@ def unregister_target_kind(name: str) -> None:
 
 
 def registered_kind(name: str) -> TargetKind | None:
-    """Returns the registered kind of a name, or None for built-in and unknown ones."""
+    """Returns None for built-in and unknown kinds."""
     return _REGISTERED.get(name)
 
 
 def target_kinds() -> tuple[str, ...]:
-    """Returns the names of all kinds known so far, built-in ones first."""
     return (*OWN_KINDS, *_REGISTERED)
 
 
 def is_target_kind(name: str) -> bool:
-    """Returns whether there is a kind of this name. If necessary, it first imports installed packages, which may
-    register the kind. Raises `CompileError` for a package that cannot be loaded."""
+    """Import installed packages, which may register the kind, if necessary. Raises `CompileError` for one that cannot
+    be loaded."""
     if name not in target_kinds():
         from weft.support.packages import installed_universe  # start-up: 2 ms
 
@@ -207,38 +200,33 @@ class Target:
 
     @property
     def architecture(self) -> str:
-        """The first part of the triple, such as `x86_64` or `aarch64`."""
         return self.triple.split("-", 1)[0]
 
     def has_feature(self, name: str) -> bool:
-        """Returns whether the CPU has the feature `name` of LLVM. Raises `CompileError` for an unknown feature."""
+        """Raises `CompileError` for an unknown feature of LLVM."""
         return has_feature(self.triple, self.cpu, self.features, name)
 
     @property
     def processor(self) -> Processor:
-        """The CPU's family."""
         return processor(self.cpu)
 
     @property
     def has_kernels(self) -> bool:
-        """Whether programs for this target are kernels and the host code that launches them."""
         return self.kind in GPU_KINDS
 
     @property
     def is_process(self) -> bool:
-        """Whether this is this process's CPU, with its own features."""
+        """Whether this is this process's CPU, with unchanged features."""
         return is_process_cpu(self.triple, self.cpu) and not self.features
 
     @property
     def required_features(self) -> tuple[str, ...]:
-        """The features that a CPU needs to run code for this target; empty if LLVM cannot detect features on this
-        architecture, or if the triple is not the host's.
-        """
+        """The features that the code needs; empty if LLVM cannot detect them, or for another triple."""
         return required_features(self.triple, self.cpu, self.features) if self.triple == host_triple() else ()
 
     @property
     def obstacle(self) -> str:
-        """The reason why code for this target cannot run in this process; empty if it can."""
+        """The reason why code cannot run in this process; empty if it can."""
         if self.is_process:
             return ""
         if self.triple != host_triple():
@@ -250,7 +238,7 @@ class Target:
 
     @staticmethod
     def of_process(opt_level: int) -> Target:
-        """Returns the CPU of this process, whatever `WEFT_HOST_CPU` is, for code of the runtime."""
+        """Returns this CPU, whatever `WEFT_HOST_CPU` is."""
         return Target(triple=host_triple(), cpu=process_cpu(), opt_level=opt_level)
 
     @staticmethod
@@ -259,7 +247,6 @@ class Target:
         return _parsed(text, target_kinds())
 
     def _read_options(self) -> dict[str, int]:
-        """Parse the options after the kind. Returns the limits of kernels among them."""
         text = self.kind
         try:
             words = shlex.split(text)
@@ -297,7 +284,7 @@ class Target:
         words = [self.kind, *self._gpu_words()]
         if self.triple != host_triple():
             words.append(f"-mtriple={self.triple}")
-        # Kernels do not depend on the host that launches them, and tuning records are keyed by this text.
+        # Kernels do not depend on their host, and tuning records are keyed by this text.
         is_host = self.has_kernels and self.triple == host_triple() and self.cpu == host_cpu()
         if not is_host:
             words.append(f"-mcpu={self.cpu}")
@@ -334,8 +321,7 @@ _SPELLINGS: Final = {"triple": "mtriple", "cpu": "mcpu", "features": "mattr"}
 
 @lru_cache(maxsize=64)
 def _parsed(text: str, kinds: tuple[str, ...]) -> Target:
-    """Returns a target from its text, cached, because passes parse the same text repeatedly; facts about the host do
-    not change within a process."""
+    """Cached, because passes parse the same text repeatedly; the host does not change."""
     return Target(text)
 
 

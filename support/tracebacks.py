@@ -1,8 +1,7 @@
-"""Tracebacks of errors about what a user gave: they end at the user's line, without the frames of weft and xDSL.
+"""Tracebacks of user errors end at the user's line. `WEFT_FULL_TRACEBACK=1` in the environment shows all frames.
 
-`WEFT_FULL_TRACEBACK=1` in the environment shows all frames. `filter_tracebacks` is called when weft is imported: it
-replaces Python's own `sys.excepthook`; `driver/notebooks.py` handles exceptions of IPython's cells. A hook that is
-already installed stays. Internal errors of weft keep their frames.
+Importing weft replaces Python's own `sys.excepthook`, not another hook; `driver/notebooks.py` handles IPython's cells.
+Internal errors keep their frames.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ _HINT: Final = f"(the frames inside weft are not shown: {_FULL}=1 shows them)"
 
 
 def filter_tracebacks() -> None:
-    """Shorten the tracebacks that this process prints from now on."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _print_shortened
 
 
 def shortened(error: BaseException, traceback: TracebackType | None) -> TracebackType | None:
-    """Returns the part of `traceback` down to the last line of the user; all of it if `error` is not about what a user
-    gave, or was not raised in weft."""
+    """Returns the part down to the last line of the user; all of it for other errors."""
     entries: list[TracebackType] = []
     while traceback is not None:
         entries.append(traceback)
@@ -45,7 +42,7 @@ def shortened(error: BaseException, traceback: TracebackType | None) -> Tracebac
 
 
 def _is_user_error(error: BaseException, last: TracebackType) -> bool:
-    """Returns True for errors of weft, and for built-in errors that a `raise` statement of weft raised on purpose."""
+    """Errors of weft, and built-in errors of a `raise` statement of weft."""
     if not _is_weft(last):
         return False
     errors = sys.modules.get("weft.support.errors")
@@ -66,8 +63,7 @@ def _is_weft(entry: TracebackType) -> bool:
 
 
 def _is_user_code(entry: TracebackType, standard: str, installed: str) -> bool:
-    """Returns True unless a frame is of weft, xDSL, or Python's standard library, below which packages are
-    `installed`."""
+    """Exclude weft, xDSL and the standard library, below which packages are `installed`."""
     file = entry.tb_frame.f_code.co_filename
     is_standard = file.startswith("<frozen") or (file.startswith(standard) and not file.startswith(installed))
     return not _is_weft(entry) and not is_standard

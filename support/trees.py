@@ -1,4 +1,4 @@
-"""Trees of labelled nodes, as text for terminals and as HTML for notebooks and pages."""
+"""Trees of labelled nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tree:
     children: tuple[Tree, ...] = ()
 
     def nodes(self) -> Iterator[tuple[int, Tree]]:
-        """Yields this node and its descendants with their depths, in preorder."""
+        """Yield nodes with their depths, in preorder."""
         pending: list[tuple[int, Tree]] = [(0, self)]
         while pending:
             depth, node = pending.pop()
@@ -33,7 +33,7 @@ class Tree:
 
     @property
     def text(self) -> str:
-        """Label and note on one line, without characters that control a terminal."""
+        """Characters that control a terminal are escaped."""
         return one_line(f"{self.label}  {self.note}" if self.note else self.label)
 
     def _repr_html_(self) -> str:
@@ -41,7 +41,7 @@ class Tree:
 
 
 def branches(tree: Tree) -> Iterator[tuple[str, Tree]]:
-    """Yields each node with the lines that connect it to its parent: `│  └─ `."""
+    """Each line starts with the connection to the parent: `│  └─ `."""
     pending: list[tuple[str, str, Tree]] = [("", "", tree)]
     while pending:
         branch, indent, node = pending.pop()
@@ -55,7 +55,7 @@ def branches(tree: Tree) -> Iterator[tuple[str, Tree]]:
 
 
 def html_of(trees: Sequence[Tree]) -> str:
-    """Returns nested lists, which screen readers announce with their depth; inner nodes can be folded."""
+    """Nested lists, which screen readers announce with their depth; inner nodes can be folded."""
     body = "".join(f"<li>{_item(tree)}</li>" for tree in trees)
     return f'<ul style="font-family:ui-monospace,Menlo,Consolas,monospace;line-height:1.45">{body}</ul>'
 

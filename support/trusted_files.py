@@ -1,11 +1,9 @@
 """Folders and files that weft executes or relies on: only this user and root may be able to change them.
 
 The rules are those of `ssh` and `sudo`. A folder must belong to the user or root and must not be writable by its group
-or others. The same applies to its parents, except that others may write to one with the sticky bit (`/tmp`), where
-users can replace only their own files. A file must be regular, belong to the user or root, and not be writable by its
-group or others. Links on the path must belong to the user or root too; the file itself must not be one.
-
-Systems without user numbers (Windows) have no such check: there a folder below the user's own is private.
+or others; so must its parents, except that others may write to one with the sticky bit (`/tmp`), where users can
+replace only their own files. A file must also be regular, and not a link; links on the path must belong to the user or
+root. Systems without user numbers (Windows) have no such check: there a folder below the user's own is private.
 """
 
 from __future__ import annotations
@@ -29,11 +27,11 @@ _FLAGS: Final = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK"
 
 
 class UntrustedError(CompileError):
-    """Raised if others can change a folder or a file; the message states how to repair it."""
+    """Others can change a folder or a file; the message states how to repair it."""
 
 
 def user_number() -> int | None:
-    """Returns the effective user number of this process, or None on systems without user numbers."""
+    """Returns None on systems without user numbers."""
     return os.geteuid() if hasattr(os, "geteuid") else None
 
 
@@ -44,8 +42,8 @@ def _owner_problem(path: Path, status: os.stat_result, user: int) -> str:
 
 
 def folder_problem(path: Path, status: os.stat_result, user: int, *, shared: bool) -> str:
-    """Returns how others can change the files of a folder and how to repair that, or an empty text if they cannot. If
-    `shared`, others may write to the folder if it has the sticky bit."""
+    """Returns how others can change the files and how to repair that, or an empty text. Others may write to a `shared`
+    folder with the sticky bit."""
     if not stat.S_ISDIR(status.st_mode):
         return f"'{path}' is no folder"
     problem = _owner_problem(path, status, user)
@@ -57,7 +55,7 @@ def folder_problem(path: Path, status: os.stat_result, user: int, *, shared: boo
 
 
 def file_problem(path: Path, status: os.stat_result, user: int | None) -> str:
-    """Returns how others can change a file and how to repair that, or an empty text if they cannot."""
+    """Returns how others can change it and how to repair that, or an empty text."""
     if not stat.S_ISREG(status.st_mode):
         return f"'{path}' is no regular file: remove it"
     if user is None:
@@ -73,8 +71,7 @@ def _mode_problem(path: Path, status: os.stat_result) -> str:
 
 
 def _walked(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yields the folders and links along a path, ending with the path itself; names of folders contain no links. Raises
-    `OSError`."""
+    """Yield folders and links along a path, and the path; folders contain no links. Raises `OSError`."""
     absolute = path.absolute()
     place = Path(absolute.anchor)
     yield place, place.lstat()
@@ -99,8 +96,7 @@ def _walked(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def trusted_folder(folder: Path, *, shared: bool = False) -> Path:
-    """Returns a folder with the links of its path resolved, so that files opened through it are in the folder that was
-    checked.
+    """Resolve links, so that files are opened in the checked folder.
 
     Raises `UntrustedError` if others can change its files or replace the folder, and `OSError` if it is missing. If
     `shared`, others may add files if they cannot replace any.
@@ -123,8 +119,7 @@ def trusted_folder(folder: Path, *, shared: bool = False) -> Path:
 
 
 def made_folder(folder: Path) -> Path:
-    """Returns the `trusted_folder`, after creating missing folders for this user only. Raises what `trusted_folder`
-    does, and `OSError`."""
+    """Create missing folders for this user only. Raises as `trusted_folder` does, and `OSError`."""
     missing: list[Path] = []
     existing = folder.absolute()
     while not existing.is_symlink() and not existing.exists() and existing != existing.parent:
@@ -139,11 +134,8 @@ def made_folder(folder: Path) -> Path:
 
 
 def open_trusted(path: Path, *, make: bool = False) -> int:
-    """Returns a handle of a file that others cannot change, for reading, or with `make` for locking: then it is created
-    if missing.
-
-    Raises `UntrustedError`, and `OSError` for a missing file or a link.
-    """
+    """Open for reading, or with `make` for locking: then a missing file is created. Raises `UntrustedError`, and
+    `OSError` for a missing file or a link."""
     try:
         handle = os.open(path, _FLAGS | (os.O_RDWR | os.O_CREAT if make else os.O_RDONLY), 0o600)
     except OSError:
@@ -161,9 +153,8 @@ def open_trusted(path: Path, *, make: bool = False) -> int:
 
 
 def read_trusted(path: Path, most: int) -> memoryview:
-    """Returns a copy of the content of a file of at most `most` bytes that others cannot change. It copies, because a
-    mapped file could shrink. Raises what `open_trusted` does, and `ValueError` for a file that is longer, or shrinks
-    while it is read."""
+    """The content is copied, because a mapped file could shrink. Raises as `open_trusted` does, and `ValueError` for a
+    file of more than `most` bytes, or one that shrinks while it is read."""
     handle = open_trusted(path)
     with os.fdopen(handle, "rb", buffering=0) as file:
         size = os.fstat(handle).st_size
@@ -180,7 +171,7 @@ def read_trusted(path: Path, most: int) -> memoryview:
 
 
 def write_trusted(path: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Atomically write a file for this user only in a `trusted_folder`. Raises `OSError`."""
+    """Write atomically, for this user only, in a `trusted_folder`. Raises `OSError`."""
     beside = path.with_name(f".weft-{secrets.token_hex(8)}")
     try:
         handle = os.open(beside, _FLAGS | os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

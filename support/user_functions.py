@@ -1,7 +1,6 @@
-"""User-registered functions: scalar intrinsics with lowering rules per target, and Python functions that compiled or
-interpreted programs call by name.
+"""User-registered scalar intrinsics with lowering rules per target, and Python functions that programs call by name.
 
-A `graph.call_dps "env.linear"` looks its function up at run time. Intrinsics:
+`graph.call_dps "env.linear"` looks its function up at run time. Intrinsics:
 
     weft.register_intrinsic("mylog", meaning=np.log)
 
@@ -9,11 +8,10 @@ A `graph.call_dps "env.linear"` looks its function up at run time. Intrinsics:
     def _(call):
         return "log" if call.dtype == "float32" else None
 
-A program calls an intrinsic as a function that its module declares: `func.call @mylog(%x) : (f32) -> f32` with
-`func.func private @mylog(f32) -> f32`. Rules for the functions of `math` (`exp`, `sqrt`, ...) replace the built-in
-lowering. Rules are tried from the highest level down; at the same level, rules for the target precede those for all
-targets ("default"). A rule returns the name of a function of the target's language with the same arguments, or None to
-defer to the next rule.
+A program declares an intrinsic as a function: `func.call @mylog(%x) : (f32) -> f32` with `func.func private @mylog(f32)
+-> f32`. Rules for functions of `math` (`exp`, `sqrt`, ...) replace the built-in lowering. Rules of the highest level
+are tried first; at the same level, rules for the target precede those for all targets ("default"). A rule returns the
+name of a function of the target's language with the same arguments, or None to defer to the next rule.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ DEFAULT: Final = "default"
 
 @dataclass(frozen=True)
 class IntrinsicCall:
-    """A call that a rule may lower; element types have NumPy's names, or are `bfloat16` and `index`."""
+    """Element types have NumPy's names, or are `bfloat16` and `index`."""
 
     name: str
     dtype: str
@@ -47,7 +45,7 @@ LoweringRule: TypeAlias = Callable[[IntrinsicCall], "str | None"]
 
 @dataclass(frozen=True)
 class DeclaredIntrinsic:
-    """A declared function: whether it is pure, and its semantics."""
+    """A declared intrinsic."""
 
     name: str
     pure: bool
@@ -73,10 +71,9 @@ def register_intrinsic(
     """Declare the intrinsic `name`. `meaning` computes it on Python numbers, for the interpreter. It must accept all
     numbers (`np.log`, which returns NaN where `math.log` raises).
 
-    A `pure` intrinsic computes its result from its arguments alone. One that is not may have side effects: its calls
-    are not repeated, removed, reordered, or run by several threads or lanes.
-
-    Raises `CompileError` if the name is taken and `override` is not given.
+    A `pure` intrinsic computes its result from its arguments alone. Calls of others are not repeated, removed,
+    reordered, or run by several threads or lanes. Raises `CompileError` if the name is taken and `override` is not
+    given.
     """
     if name in _intrinsics and not override:
         raise CompileError(f"an intrinsic '{name}' is registered already; override=True replaces it")
@@ -85,10 +82,8 @@ def register_intrinsic(
 
 @checked
 def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Callable[[LoweringRule], LoweringRule]:
-    """Returns a decorator that registers a rule for the intrinsic or function of `math` called `name`.
-
-    Raises `CompileError` for an unknown kind of target.
-    """
+    """Returns a decorator that registers a rule for an intrinsic or a function of `math`. Raises `CompileError` for an
+    unknown kind of target."""
     if target != DEFAULT and not is_target_kind(target):
         kinds = (*target_kinds(), DEFAULT)
         raise CompileError(f"unknown target kind '{target}' for the lowering of '{name}'{did_you_mean(target, kinds)}")
@@ -104,7 +99,6 @@ def register_lowering(name: str, target: str = DEFAULT, level: int = 10) -> Call
 
 
 def unregister_intrinsic(name: str) -> None:
-    """Remove the intrinsic `name` and all rules for that name."""
     _intrinsics.pop(name, None)
     _rules.pop(name, None)
 
@@ -114,13 +108,12 @@ def intrinsics() -> Mapping[str, DeclaredIntrinsic]:
 
 
 def names_with_rules(target: str | None = None) -> frozenset[str]:
-    """Returns the names with registered rules, of all targets or of those that apply to `target`."""
+    """Without a target, returns the names with rules of any target."""
     kinds = (target, DEFAULT)
     return frozenset(name for name, rules in _rules.items() if target is None or any(r.target in kinds for r in rules))
 
 
 def lowered_name(call: IntrinsicCall, target: str) -> str | None:
-    """Returns the function that `call` is lowered to on a kind of target, or None if no rule applies."""
     for rule in _rules.get(call.name, ()):
         if rule.target in (target, DEFAULT):
             found = rule.rule(call)
@@ -135,7 +128,7 @@ ARRAY_FORMS: Final = ("numpy", "torch")
 
 @dataclass(frozen=True)
 class RegisteredFunction:
-    """A registered function, and the form of its array arguments."""
+    """A function, and the form of its arrays."""
 
     call: Callable[..., Any]
     arrays: str
@@ -146,14 +139,14 @@ _functions: dict[str, RegisteredFunction] = {}
 
 @checked
 def register_func(name: str, *, arrays: str = "numpy", override: bool = False) -> Callable[[F], F]:
-    """Returns a decorator that registers a function as `name`, which `graph.call_dps` and `BlockBuilder.call_dps` call.
+    """Returns a decorator that registers a function for `graph.call_dps` and `BlockBuilder.call_dps`.
 
         @weft.register_func("env.linear")
         def linear(x, w, out):
             np.matmul(x, w, out=out)
 
-    Its arguments are the operands, read-only, and then the results, which it writes in place. They are views of the
-    program's memory, valid during the call; with `arrays="torch"` PyTorch tensors through DLPack.
+    Its arguments are the operands, read-only, and then the results, which it writes in place: views of the program's
+    memory, valid during the call; with `arrays="torch"` PyTorch tensors through DLPack.
 
     Raises `CompileError` if the name is taken and `override` is not given, and for an unknown form of arrays.
     """
@@ -166,9 +159,7 @@ def register_func(name: str, *, arrays: str = "numpy", override: bool = False) -
 
 
 def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", override: bool = False) -> None:
-    """Register `function` as `name`. Raises `CompileError` as `register_func` does, and `TypeError` unless it is
-    callable.
-    """
+    """Register a function. Raises as `register_func` does, and `TypeError` unless it is callable."""
     if not callable(function):
         raise TypeError(f"registering '{name}': expected a function, got {type(function).__name__}")
     if name in _functions and not override:
@@ -184,13 +175,11 @@ def set_func(name: str, function: Callable[..., Any], *, arrays: str = "numpy", 
 
 @checked
 def get_func(name: str) -> Callable[..., Any]:
-    """Returns the function registered as `name`. Raises `CompileError`, with similar names, if there is none."""
+    """Returns a registered function. Raises `CompileError`, with similar names, if there is none."""
     return registered_function(name).call
 
 
 def registered_function(name: str) -> RegisteredFunction:
-    """Returns the function registered as `name`, with the form of its arrays. Raises `CompileError` as `get_func`
-    does."""
     if name not in _functions:
         raise CompileError(f"no function is registered as '{name}'{did_you_mean(name, _functions)}")
     return _functions[name]

@@ -1,4 +1,4 @@
-"""Arrays of a run: read from .npy files, random, or uninitialised for outputs. Also the comparison of results."""
+"""Arrays of a run, and the comparison of results."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def assignments(words: Sequence[str], option: str, names: Sequence[str], what: s
 
 
 def given_inputs(words: Sequence[str], signature: Signature) -> dict[str, str]:
-    """Parse the `--input NAME=VALUE` words of a function; `NAME=` is optional for a file if the function has one input.
-    Raises `CompileError`."""
+    """`NAME=` is optional for a file of the only input. Raises `CompileError`."""
     lone = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if len(lone) == 1:
         words = [f"{lone[0]}={word}" if word.endswith(".npy") and "=" not in word else word for word in words]
@@ -57,7 +56,7 @@ def assigned(words: Sequence[str], option: str) -> dict[str, str]:
 
 
 def write_npy(path: str, array: Array) -> None:
-    """Save `array` at exactly `path`. Raises `CompileError`."""
+    """Save at exactly `path`. Raises `CompileError`."""
     file = BytesIO()
     np.save(file, array, allow_pickle=False)
     write_output(Path(path), file.getvalue())
@@ -65,23 +64,19 @@ def write_npy(path: str, array: Array) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """Options for arguments: files or numbers by name, the random seed, and whether random numbers must be positive
-    (for programs that divide or take logarithms)."""
-
     inputs: Mapping[str, str]
+    """Files or numbers by name."""
     seed: int
     positive: bool = False
+    """Whether random numbers are positive, for programs that divide or take logarithms."""
 
 
 def make_arguments(signature: Signature, request: Request, chosen: dict[str, int] | None = None) -> dict[str, Value]:
-    """Returns the values of the arguments that a call passes, in order: those of the request, otherwise random numbers.
-    A size that is not stated is 1, or a number close to 1 that satisfies the preconditions; such sizes are added to
-    `chosen`.
+    """Returns the arguments of a call: those of the request, else random numbers.
 
-    Write-only outputs are filled with NaN (or the largest integer), which reveals elements that the function does not
-    write.
-
-    Raises `CompileError` if a given value does not fit, or if an extent cannot be determined.
+    Unstated sizes are 1, or close to 1 to satisfy the preconditions, and are added to `chosen`. Write-only outputs are
+    filled with NaN (or the largest integer), which reveals unwritten elements. Raises `CompileError` for a value that
+    does not fit, and an extent that cannot be determined.
     """
     given: dict[str, Value] = {}
     for spec in signature.args:
@@ -123,7 +118,6 @@ def sizes_note(chosen: Mapping[str, int]) -> str:
 
 
 def _stride_symbols(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
-    """Returns values for the strides that neither the signature nor an extent determines."""
     arrays = [
         (tuple(extents.get(e, 1) if isinstance(e, str) else e for e in spec.shape), spec.strides)
         for spec in signature.arrays
@@ -164,8 +158,7 @@ def _takes(spec: ArraySpec, shape: Sequence[int]) -> bool:
 
 
 def array_of_result(value: Any, spec: ArraySpec) -> Array:
-    """Convert a result of the interpreter to the array of the argument `spec` of a compiled function; numbers become
-    arrays of rank 0."""
+    """Numbers become arrays of rank 0."""
     if isinstance(value, np.ndarray):
         return value
     type_ = TYPES[spec.dtype]
@@ -173,7 +166,7 @@ def array_of_result(value: Any, spec: ArraySpec) -> Array:
 
 
 def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, int]:
-    """Returns values for the symbols that `extents` lacks: 1, or numbers close to 1 that satisfy the preconditions."""
+    """Returns values near 1 that satisfy the preconditions for the symbols that `extents` lacks."""
     defined = {fact.defines for fact in signature.facts}
     shapes = (spec.shape for spec in signature.arrays if not spec.is_allocated)
     symbols = (*(e for shape in shapes for e in shape if isinstance(e, str)), *signature.elements)
@@ -188,7 +181,7 @@ def _completed(signature: Signature, extents: Mapping[str, int]) -> dict[str, in
 
 
 def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[str, int]:
-    """Returns the value of each symbol in the given arrays. Raises `CompileError` if they contradict each other."""
+    """Raises `CompileError` if the arrays contradict each other."""
     extents: dict[str, tuple[int, str]] = {}
     for spec in signature.arrays:
         value = given.get(spec.name)
@@ -211,7 +204,6 @@ def _symbol_extents(signature: Signature, given: Mapping[str, Value]) -> dict[st
 
 
 def _define_extents(signature: Signature, given: Mapping[str, Value], extents: dict[str, int]) -> None:
-    """Add the extents that the function defines by others and by given numbers."""
     numbers = {name: value for name, value in given.items() if isinstance(value, int)}
     for fact in signature.facts:
         if fact.defines is not None and fact.defines not in extents:
@@ -274,7 +266,7 @@ _EPSILON: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class ArrayDifference:
-    """The difference of an array from the expected one. `where` is the worst element."""
+    """`where` is the worst element."""
 
     agrees: bool
     allowed: float
@@ -296,15 +288,15 @@ class ArrayDifference:
 
 
 def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: float = 0.0) -> ArrayDifference:
-    """Compare arrays of element type `dtype` ("bfloat16" is passed as its bits in uint16). `epsilon` is that of the
-    format to which factors were rounded. Raises `CompileError` for different shapes or element types."""
+    """`dtype` is the element type ("bfloat16" is passed as its bits in uint16), `epsilon` that of the format of rounded
+    factors. Raises `CompileError` for different shapes or element types."""
     if got.shape != expected.shape:
         raise CompileError(f"the shape is {_shape_text(got)}, expected {_shape_text(expected)}")
     if _family(got) != _family(expected):
         raise CompileError(f"the elements are {got.dtype}, expected {expected.dtype}")
     if got.size == 0:
         return ArrayDifference(True, 0.0, 0.0, 0.0, (), None, None)
-    # The elements are widened, so that distances are not rounded.
+    # Widened, so that distances are not rounded.
     a, b = (widen(array, TYPES[dtype]).astype(np.float64) for array in (got, expected))
     with np.errstate(all="ignore"):
         is_float = dtype in _EPSILON
@@ -328,8 +320,7 @@ def compare(got: NDArray[Any], expected: NDArray[Any], dtype: str, epsilon: floa
 
 
 def _family(array: NDArray[Any]) -> tuple[str, int]:
-    """Returns the kind and size of elements. Signed and unsigned integers and bfloat16, which may be stored as
-    integers, are one kind."""
+    """Integers and bfloat16, which may be stored as integers, are one kind."""
     return array.dtype.kind if array.dtype.kind in "bfcOUS" else "bits", array.dtype.itemsize
 
 

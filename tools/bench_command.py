@@ -50,5 +50,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run a benchmark. Raises its errors."""
     return import_module(_BENCHMARKS[arguments.benchmark]).run(arguments)

@@ -30,12 +30,13 @@ _LINES = 60
 
 @dataclass(frozen=True)
 class Culprit:
-    """A change of a result: the enclosing passes, outermost first, and the IR before and after the change."""
-
     passes: tuple[str, ...]
+    """The enclosing passes, outermost first."""
     mismatch: Mismatch
     before: str
+    """The IR before the change."""
     after: str
+    """The IR after the change."""
     rewrite: Rewrite | None = None
     number: int = 0
     """The number of the rewrite, from 1; 0 if the pass counts no rewrites."""
@@ -56,8 +57,7 @@ class Culprit:
 
 
 def find_culprit(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | None:
-    """Run a pass on `module`. Returns the first part of it that changes a result, or None if there is none. Raises the
-    errors of the pass."""
+    """Returns the first part of a pass that changes a result, or None. Raises the errors of the pass."""
     if not isinstance(step, PassSequence):
         return _of_rewrites(step, ctx, module)
     found: list[Culprit] = []
@@ -113,8 +113,7 @@ def _of_rewrites(step: ModulePass, ctx: Context, module: ModuleOp) -> Culprit | 
 
 
 def _first_number(total: int, holds: Callable[[int], bool]) -> int | None:
-    """Returns the smallest number in 1 .. total for which the monotonic predicate `holds` is true, or None if there is
-    none."""
+    """Returns the least number for which the monotonic predicate `holds` is true, or None."""
     if not total or holds(0) or not holds(total):
         return None
     low, high = 0, total

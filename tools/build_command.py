@@ -79,7 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of lowering, for all commands that compile a program."""
     parser.add_argument(
         "--insert",
         metavar="POINT=PASSES",
@@ -123,8 +122,7 @@ def add_precision_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
-    """Returns the options of lowering in the arguments; `--no-schedule` implies `--no-default-schedule`. Raises
-    `CompileError`."""
+    """`--no-schedule` implies `--no-default-schedule`. Raises `CompileError`."""
     scheduled = not arguments.no_schedule
     defaults = scheduled and not arguments.no_default_schedule
     passes = parse_insertions(arguments.insert)
@@ -144,12 +142,11 @@ def lowering_options(arguments: argparse.Namespace) -> BuildOptions:
 
 
 def precision_of(arguments: argparse.Namespace) -> str:
-    """Returns the precision in the arguments; if it is empty, the model determines it. Raises `CompileError` for an
-    unknown one."""
+    """Empty for the model's precision. Raises `CompileError` for an unknown one."""
     found = parse_precision(arguments.precision, "--precision")
     return "" if found is None else found.value
 
 
 def _versions(words: Sequence[str]) -> Sequence[Sizes]:
-    """Returns the sizes in all `--specialize` options. Raises `CompileError`."""
+    """Raises `CompileError`."""
     return versions_of([entry.sizes for word in words for entry in parse_sizes(word, "--specialize")], "--specialize")

@@ -1,4 +1,4 @@
-"""Diagnostics of a run, and `--verify-diagnostics`: their comparison with the expectations in comments of the program.
+"""`--verify-diagnostics`: the diagnostics of a run, compared with the expectations in comments of the program.
 
     // expected-error@+1 {{the loops do not cover it}}        an error on the next line whose message holds the text
     // expected-remark@below 2 {{left as it is}}              two remarks; 1+ is one at least, 0-2 two at most
@@ -28,7 +28,7 @@ _ANYWHERE = 0
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A diagnostic of a run. `kind` is error, warning, note or remark."""
+    """`kind` is error, warning, note or remark."""
 
     kind: str
     message: str
@@ -47,8 +47,7 @@ def diagnostics_of(error: Exception | Warning) -> list[Diagnostic]:
 
 @dataclass
 class Expectation:
-    """From `least` to `most` diagnostics of a kind with matching messages are expected on line `line` (0: unknown
-    location)."""
+    """From `least` to `most` diagnostics are expected on line `line` (0: unknown location)."""
 
     kind: str
     text: str
@@ -60,7 +59,7 @@ class Expectation:
     found: int = field(default=0, init=False)
 
     def take(self, diagnostic: Diagnostic, line: int) -> bool:
-        """Returns whether `diagnostic` is expected here, and counts it if so."""
+        """Count a diagnostic if it is expected here."""
         if self.found >= self.most or (self.kind, self.line) != (diagnostic.kind, line):
             return False
         if self.pattern.search(diagnostic.message) is None:
@@ -70,10 +69,7 @@ class Expectation:
 
 
 def expectations_in(text: str, file: str, line_offset: int = 0) -> list[Expectation]:
-    """Returns the expectations in the comments of `text`, which begins after line `line_offset` of `file`.
-
-    Raises `CompileError` for an unknown form of expectation.
-    """
+    """The text begins after line `line_offset` of `file`. Raises `CompileError` for an unknown form."""
     found: list[Expectation] = []
     below: list[Expectation] = []
     plain = line_offset
@@ -111,7 +107,7 @@ def _in_line(line: str, file: str, number: int) -> Iterator[tuple[Expectation, s
 
 
 def _end_of_text(line: str, start: int, *, nested: bool) -> int:
-    """Returns the end of the text that begins at `start`. In a run of more than two braces, the last two close it."""
+    """In a run of more than two braces, the last two close the text."""
     depth = 1
     for braces in _BRACES.finditer(line, start):
         levels = len(braces.group()) // 2
@@ -125,7 +121,7 @@ def _end_of_text(line: str, start: int, *, nested: bool) -> int:
 
 
 def _pattern(text: str, at: SourceLocation) -> re.Pattern[str]:
-    """Returns a pattern for the literal text, in which `{{...}}` are regular expressions."""
+    """`{{...}}` are regular expressions."""
     parts = re.split(r"\{\{(.*?\}*)\}\}", text)
     try:
         return re.compile("".join(f"(?:{part})" if odd % 2 else re.escape(part) for odd, part in enumerate(parts)))
@@ -144,7 +140,6 @@ def _line_of(place: str | None, own: int, kind: str, at: SourceLocation) -> int:
 
 
 def unmet(expectations: list[Expectation], diagnostics: Iterable[Diagnostic], file: str) -> list[CompileError]:
-    """Returns the differences between the expectations for `file` and its diagnostics, or nothing if they match."""
     wrong: list[CompileError] = []
     for diagnostic in diagnostics:
         place = diagnostic.location

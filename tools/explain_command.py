@@ -26,7 +26,7 @@ _FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class Explanation:
-    """An explanation of a code. `example` is Markdown."""
+    """`example` is Markdown."""
 
     code: str
     title: str
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print an explanation, or the list of codes. Raises `CompileError` for an unknown code."""
+    """Raises `CompileError` for an unknown code."""
     text = " ".join(arguments.code).strip()
     if not text:
         width = max(map(len, explanations()))
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def explanations() -> dict[str, Explanation]:
-    """Returns all codes: classes of errors, then the requirements of primitives."""
+    """Classes of errors precede the requirements of primitives."""
     found = [_of_class(kind) for kind in CLASSES]
     for name in (*PRIMITIVES, *REGISTERED):
         found += _of_primitive(name)
@@ -61,7 +61,7 @@ def explanations() -> dict[str, Explanation]:
 
 
 def explained(text: str) -> Explanation:
-    """Returns the explanation of a code, or of an error message. Raises `CompileError` if there is none."""
+    """Raises `CompileError` for a text that is neither a code nor a known message."""
     known = explanations()
     if text in known:
         return known[text]
@@ -94,7 +94,6 @@ def _of_class(kind: ErrorClass) -> Explanation:
 
 
 def _of_primitive(name: str) -> list[Explanation]:
-    """Returns the requirements of a primitive, each with its text in the docstring and the example of the primitive."""
     kind = primitive_class(name)
     doc = inspect.getdoc(kind) or ""
     fence = _FENCE.search(doc)

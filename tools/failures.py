@@ -1,4 +1,4 @@
-"""Report errors of commands as a message and exit status 1, without a traceback."""
+"""Errors of commands: a message and exit status 1, without a traceback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Raises `CompileError` for wrong flags instead of printing the usage. Abbreviations of flags are not accepted."""
+    """Raises `CompileError` for wrong flags. Flags cannot be abbreviated."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(allow_abbrev=False, **options)  # pyright: ignore[reportArgumentType]
@@ -51,7 +51,7 @@ def _integer(text: str) -> int:
 
 @contextmanager
 def shown_warnings(show: Callable[[Warning], None]) -> Generator[None]:
-    """Pass each remark, and each Python warning that would be shown, to `show`."""
+    """Pass remarks, and Python warnings that would be shown, to `show`."""
 
     def receive(message: Warning | str, *_: object) -> None:
         show(message if isinstance(message, Warning) else UserWarning(message))
@@ -68,7 +68,6 @@ def print_warning(warning: Warning) -> None:
 
 
 def versions() -> str:
-    """Returns the versions of weft and of its compilers, one per line."""
     from llvmlite import binding
 
     llvm = ".".join(str(part) for part in cast("tuple[int, ...]", binding.llvm_version_info))
@@ -77,10 +76,8 @@ def versions() -> str:
 
 
 def run_tool(body: Callable[[], int], *, debug: bool) -> int:
-    """Run `body`. Returns the exit status: that of `body`, or 1 after printing a failure on standard error.
-
-    An error that the user did not cause is reported as a bug in weft; `debug` shows its traceback.
-    """
+    """Returns the exit status of `body`, or 1 after printing a failure. An error that the user did not cause is
+    reported as a bug; `debug` shows its traceback."""
     if isinstance(sys.stdout, TextIOWrapper):  # file names may contain characters that the encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -88,7 +85,7 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
             status = body()
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader ended (`weft-opt ... | head`). Python's flush at exit must not fail either.
+        # The reader ended (`weft-opt ... | head`). Python's flush at exit must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except KeyboardInterrupt:
@@ -103,7 +100,7 @@ def run_tool(body: Callable[[], int], *, debug: bool) -> int:
 
 
 def is_user_error(error: Exception) -> bool:
-    """Returns whether the user's input caused `error`, as opposed to a bug."""
+    """Returns False for a bug."""
     return isinstance(error, (WeftError, DiagnosticException, OSError))
 
 

@@ -64,7 +64,7 @@ def add_import_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _output_of(source: Path) -> Path:
-    """Returns the default output file of a model, or of a folder with one. It is in the folder of the input."""
+    """The default output is in the folder of the input."""
     if not source.is_dir():
         return source.with_suffix(".mlir")
     folder = source.resolve()
@@ -102,8 +102,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _list_operators(source: Path, arguments: argparse.Namespace) -> int:
-    """Print the number of nodes of each operator, the number of imported ones, the reasons for the others, and the cost
-    of a fallback. Returns 1 if there are nodes that cannot be imported."""
+    """Print numbers of nodes, reasons for those that cannot be imported, and the cost of a fallback. Returns 1 if there
+    are any."""
     for option, value in (
         ("--output", arguments.output),
         ("--weights", arguments.weights),

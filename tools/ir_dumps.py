@@ -1,4 +1,4 @@
-"""`--print-ir-before`, `--print-ir-after` and related flags print the IR around passes on standard error."""
+"""`--print-ir-before` and related flags: the IR around passes on standard error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.support.errors import CompileError, did_you_mean
 
 
 def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags, with the spellings of mlir-opt as aliases."""
+    """The spellings of mlir-opt are aliases."""
 
     def add(name: str, text: str) -> None:
         parser.add_argument(f"--{name}", f"--mlir-{name}", action="store_true", help=text)
@@ -43,10 +43,8 @@ def add_dump_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class IRDumps:
-    """Prints the IR around the passes that the flags name."""
-
     def __init__(self, args: argparse.Namespace, known: Collection[str], text: Callable[[Operation], str]) -> None:
-        """`known` are the names of passes, `text` prints an operation. Raises `CompileError` for an unknown pass."""
+        """`known` are the names of passes. Raises `CompileError` for an unknown pass."""
         self._text = text
         self._only_failures: bool = args.print_ir_after_failure
         self._only_changes: bool = args.print_ir_after_change is not None
@@ -77,8 +75,7 @@ class IRDumps:
             self._print(f"After {step.run.name}", step, module, before if self._as_difference else None)
 
     def failed(self, step: PipelineStep, module: ModuleOp, error: Exception) -> None:
-        """Called after a pass that raised an error or left IR that does not verify, and then after the enclosing
-        ones."""
+        """Called for the innermost failed pass, then for the enclosing ones."""
         if isinstance(step.run, NestedPasses):
             return
         if self._only_changes:
@@ -88,7 +85,6 @@ class IRDumps:
             self._print(f"After {step.run.name} Failed", step, module)
 
     def _print(self, when: str, step: PipelineStep, module: ModuleOp, before: str | None = None) -> None:
-        """Print the IR, or its difference from `before`."""
         part = _part(step, module)
         text = self._text(part)
         if before is not None:

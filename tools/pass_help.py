@@ -1,4 +1,4 @@
-"""`--list-passes`, `--help-pass`, `--list-targets`, `--help-target`: the documentation of passes and targets."""
+"""`--list-passes`, `--help-pass`, `--list-targets`, `--help-target`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Factories = Mapping[str, Callable[[], type[ArgSpecConvertible]]]
 
 
 def pass_listing(available: Factories, dialects: Iterable[str]) -> str:
-    """Returns each pass with its summary, grouped by the dialect or word that several names begin with."""
+    """Passes are in groups by dialect or by a first word of several."""
     prefixes = sorted({name.replace("_", "-") for name in dialects}, key=len, reverse=True)
     groups: dict[str, list[str]] = {}
     for name in available:
@@ -48,8 +48,7 @@ def _lines(names: Iterable[str], available: Factories, what: str, width: int) ->
 
 
 def full_help(name: str, available: Factories, what: str) -> str:
-    """Returns the help of a pass or target: its description, each option with type, default and meaning, its
-    statistics, an example. Raises `CompileError` for an unknown name."""
+    """Returns description, options, statistics and an example. Raises `CompileError` for an unknown name."""
     kind = load(name, available, what)
     about = describe_pass(kind)
     parts = [f"{what} '{name}' of {kind.__module__.partition('.')[0]}", textwrap.indent(about.text, "  ")]
@@ -77,8 +76,7 @@ def _option_text(option: PassOption) -> str:
 
 
 def example(kind: type[ArgSpecConvertible], about: PassDescription, what: str) -> str:
-    """Returns a command with the first use of the pass in its description, or otherwise with a value for each required
-    option."""
+    """Returns the first use in the description, or one with a value for each required option."""
     flag = "-p" if what == "pass" else "-t"
     written = re.search(rf"`({re.escape(kind.name)}\{{[^`]*\}})`", " ".join(about.text.split()))
     if written is not None:

@@ -1,4 +1,4 @@
-"""IR as text that parses back: names keep their spelling; flags of the tools select locations and large constants."""
+"""IR as text that parses back with the same names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,8 @@ from xdsl.targets.mlir import MLIRTarget
 
 
 class ScopedPrinter(Printer):
-    """A printer whose names are scoped by regions, as the parser's are, so that printing restores the names of the
-    text.
-
-    xDSL's printer keeps all names of a function reserved, so that the second `tir.for %i` prints as `%i_1`.
-    """
+    """Names are scoped by regions, as in the parser. xDSL's printer would print the second `tir.for %i` of a function
+    as `%i_1`."""
 
     elide_above: int | None = None
     """Constants of more elements print as `dense_resource<__elided__>`, which does not parse back to their values."""
@@ -31,7 +28,7 @@ class ScopedPrinter(Printer):
         self.enter_scope()
         super().print_op(op)
         self.exit_scope()
-        # The results were named in the scope that just closed, but are visible outside.
+        # The results are visible outside of the scope that just closed.
         for result in op.results:
             if result.name_hint:
                 self.ssa_names[result.name_hint] = self.ssa_names.get(result.name_hint, 0) + 1
@@ -59,7 +56,7 @@ def _is_repeated(attribute: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class ScopedMLIRTarget(MLIRTarget):
-    """The IR as text, in the custom syntax of each operation."""
+    """IR in the custom syntax of each operation."""
 
     name: ClassVar[str] = "mlir"
 
@@ -74,7 +71,7 @@ class ScopedMLIRTarget(MLIRTarget):
         print(file=output)
 
     def text(self, operation: Operation) -> str:
-        """Print `operation`, in generic form if its custom syntax fails, for example on invalid IR."""
+        """Use the generic form if the custom syntax fails, for example on invalid IR."""
         try:
             return self._text(operation, self.print_generic_format)
         except Exception:  # noqa: BLE001 - whatever the printers of operations raise
@@ -109,7 +106,7 @@ class ScopedMLIRTarget(MLIRTarget):
 
 
 def text_of(operation: Operation) -> str:
-    """Print `operation` so that it parses back to an equal operation with the same names."""
+    """The text parses back to an equal operation with the same names."""
     stream = StringIO()
     ScopedPrinter(stream=stream).print_op(operation)
     return stream.getvalue()

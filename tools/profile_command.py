@@ -18,6 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure a program. Returns as `weft run` does. Raises `CompileError` and `OSError`."""
+    """Returns as `weft run` does. Raises `CompileError` and `OSError`."""
     arguments.profile = True
     return run_command.run(arguments)

@@ -12,8 +12,7 @@ from weft.support.errors import CompileError
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compiles the source each time. Python takes cached bytecode for a file that was edited within a second without a
-    change of its size."""
+    """Python would take cached bytecode for a file that was edited within a second without a change of its size."""
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
@@ -21,8 +20,8 @@ class _SourceLoader(SourceFileLoader):
 
 
 def load_python_file(file: str) -> ModuleType:
-    """Run a Python file as a module named after it, not as `__main__`. Raises `CompileError`, also for any exception of
-    the file, including `SystemExit`."""
+    """Run a file as a module named after it, not as `__main__`. Raises `CompileError`, also for any exception of the
+    file, including `SystemExit`."""
     if not Path(file).is_file():
         raise CompileError(f"there is no file '{file}'")
     name = Path(file).stem

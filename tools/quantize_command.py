@@ -144,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check_options(arguments: argparse.Namespace) -> None:
-    """Raises `CompileError` for options that exclude each other, and for numbers out of range."""
+    """Raises `CompileError` for exclusive options and numbers out of range."""
     static = {
         "--calibrate": arguments.calibrate is not None,
         "--max-error": arguments.max_error is not None,
@@ -179,7 +179,6 @@ def _check_options(arguments: argparse.Namespace) -> None:
 
 
 def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespace) -> None:
-    """Print the distance between the results of two models on the same inputs."""
     functions: list[Function] = []
     for module in (original, quantized):
         name = entry_function(module, None).sym_name.data
@@ -198,8 +197,7 @@ def _check(original: ModuleOp, quantized: ModuleOp, arguments: argparse.Namespac
 
 
 def _inputs(function: Function, arguments: argparse.Namespace) -> Iterator[dict[str, Value]]:
-    """Yields the inputs of a check: the calibration data unless `--input` is given, otherwise files or random
-    numbers."""
+    """Yields calibration data unless `--input` is given."""
     signature = function.signature
     names = [spec.name for spec in signature.args if isinstance(spec, ScalarSpec) or not spec.writes]
     if arguments.calibrate is not None and not arguments.input:

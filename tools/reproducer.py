@@ -1,4 +1,4 @@
-"""Files that reproduce a failure: a program with the passes that failed on it, in the format of MLIR's reproducers.
+"""Programs with the passes that failed on them, in the format of MLIR's reproducers.
 
 module {...}
 {-#
@@ -37,8 +37,7 @@ def reproducer_text(program: str, pipeline: str, *, verify_each: bool) -> str:
 
 
 def pipeline_of(resources: Resources, file: str) -> tuple[str, bool]:
-    """Returns the passes of a reproducer, and whether to verify the IR after each. Raises `CompileError` if it is not a
-    reproducer."""
+    """Returns the passes, and whether to verify the IR after each. Raises `CompileError` if it is not a reproducer."""
     entries = resources.get(_KEY, {})
     pipeline = entries.get("pipeline")
     if not isinstance(pipeline, str):

@@ -235,8 +235,7 @@ def _run(arguments: argparse.Namespace) -> tuple[int, dict[str, object]]:
 
 
 def _profile(library: Library, compiled: Function, before: Mapping[str, Value], loops: ModuleOp) -> Report:
-    """Returns the measured kernels of a model, or, for other programs, the function itself, whose unscheduled loops are
-    `loops`."""
+    """Returns the kernels of a model, else the function itself, whose unscheduled loops are `loops`."""
     name = compiled.signature.name
     if library.has_report:
         return library.profile(name, *before.values())
@@ -249,7 +248,6 @@ def _profile(library: Library, compiled: Function, before: Mapping[str, Value], 
 
 
 def _row_record(row: KernelRow, share: float | None) -> dict[str, object]:
-    """Returns a row of a report as JSON: its fields, and its fraction of the peak of the machine."""
     return {**dataclasses.asdict(row), "title": row.title, "share_of_peak": share}
 
 
@@ -271,8 +269,7 @@ def _target(text: str, threads: int | None) -> Target:
 
 
 def _device_of(library: Library) -> str:
-    """Returns the device of a library of kernels, or an empty text for other libraries. Raises `DeviceError` if there
-    is none."""
+    """Empty for libraries without kernels. Raises `DeviceError` if there is none."""
     if not library.target.has_kernels:
         return ""
     from weft.runtime.gpu_library import GpuLibrary  # start-up: 121 ms
@@ -292,13 +289,12 @@ _NAMES_WIDTH = 36
 
 
 def _names(symbols: Sequence[str]) -> str:
-    """Returns the names, or their number if they are many or long."""
     names = ", ".join(f"@{symbol}" for symbol in symbols)
     return names if len(names) <= _NAMES_WIDTH or len(symbols) == 1 else f"{len(symbols)} schedules"
 
 
 def call(compiled: Function, values: dict[str, Value]) -> None:
-    """Call a function, and add the results that it allocates to the values."""
+    """Add the results that the call allocates to the values."""
     allocated = [spec.name for spec in compiled.signature.arrays if spec.is_allocated]
     try:
         found = compiled(**{name: value for name, value in values.items() if name not in allocated})
@@ -310,15 +306,12 @@ def call(compiled: Function, values: dict[str, Value]) -> None:
 
 @dataclass(frozen=True)
 class ExpectedOutputs:
-    """The expected outputs and the name of their source."""
-
     name: str
     outputs: Mapping[str, Array]
 
 
 def _check(signature: Signature, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0) -> int:
-    """Compare the outputs in `values` with those of the reference. Returns the exit status. `epsilon` is that of the
-    format to which factors were rounded."""
+    """Returns the exit status. `epsilon` is that of the format of rounded factors."""
     status = 0
     for spec in signature.arrays:
         if not spec.writes:
@@ -336,7 +329,7 @@ def _check(signature: Signature, values: Mapping[str, Value], reference: Expecte
 def _difference(
     spec: ArraySpec, values: Mapping[str, Value], reference: ExpectedOutputs, epsilon: float = 0.0
 ) -> ArrayDifference | str:
-    """Returns the difference of an output, or the reason why it cannot be compared."""
+    """Returns the reason if the output cannot be compared."""
     if spec.name not in reference.outputs:
         return "there is no such result"
     try:
@@ -353,8 +346,7 @@ def _print_difference(
 
 
 def _liberties(loops: ModuleOp, original: ModuleOp, library: Library) -> FastMath:
-    """Returns the liberties that compiled code takes: contraction, and reassociation of reductions if it is scheduled.
-    `loops` is the program before scheduling."""
+    """Returns contraction, and reassociation of scheduled reductions. `loops` precede scheduling."""
     allowed = allowed_liberties(loops)
     taken = allowed.always | {FastMathFlag.ALLOW_CONTRACT}
     scheduled = library.traces or schedules_of(original) or library.target.reassociate or library.target.has_kernels
@@ -367,8 +359,6 @@ _SECONDS_OF_EDGES = 2.0
 
 @dataclass
 class _EdgeComparison:
-    """Compares a compiled function with the interpreter on edge values."""
-
     compiled: Function
     interpreter: Interpreter
     function: FuncOp
@@ -377,8 +367,8 @@ class _EdgeComparison:
     seed: int
 
     def check(self, fast_math: FastMath, seconds: float) -> int:
-        """Compare on all kinds of edge values on which the liberties of the compiled code have no effect. `seconds` is
-        the time of one run of the interpreter. Returns the exit status."""
+        """Use the edge values on which the liberties have no effect. `seconds` is the time of one run of the
+        interpreter. Returns the exit status."""
         recipe = self._recipe()
         kinds = [kind for kind in KINDS if kind.is_compared(fast_math)]
         planned = [planting for kind in kinds for planting in plantings(recipe.parameters, recipe.indices, kind)]
@@ -482,7 +472,7 @@ def unscheduled_outputs(
     target: Target,
     precision: str = "",
 ) -> ExpectedOutputs:
-    """Returns the outputs of the program as written, in a precision: compiled, but neither scheduled nor optimised."""
+    """Run the program as written, in a precision: neither scheduled nor optimised."""
     values = copied(before)
     plain = Target.of_process(0) if target.has_kernels else dataclasses.replace(target, opt_level=0)
     call(build(original, plain, scheduled=False, default_schedule=False, precision=precision)[name], values)
@@ -492,7 +482,7 @@ def unscheduled_outputs(
 def interpreted(
     interpreter: Interpreter, function: FuncOp, signature: Signature, before: Mapping[str, Value]
 ) -> ExpectedOutputs:
-    """Returns the outputs of the program as written, by the interpreter. Raises `CompileError`."""
+    """Raises `CompileError`."""
     values = copied(before)
     results = len(function.function_type.outputs)
     # The results are the last arguments of the compiled function.
@@ -515,7 +505,7 @@ def interpreted(
 
 
 def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -> ExpectedOutputs | None:
-    """Returns the outputs of onnxruntime for an ONNX model, or None if it is not installed or rejects the model."""
+    """Returns None if onnxruntime is not installed or rejects the model."""
     if not file.endswith(".onnx") or find_spec("onnxruntime") is None:
         return None
     runtime: Any = import_module("onnxruntime")
@@ -534,7 +524,7 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
 
 
 def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
-    """Returns the arithmetic of the function as unscheduled loops, or None if it depends on data."""
+    """Returns None if the arithmetic depends on data."""
     given = {
         known: value.shape if isinstance(value, np.ndarray) else value
         for known, value in values.items()
@@ -562,7 +552,7 @@ def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Wo
 def timed(
     compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None
 ) -> tuple[BenchmarkResult, float | None]:
-    """Returns the times of calls, each of at least 20 ms, and the GFLOP/s of the median."""
+    """Each call takes at least 20 ms. Returns also the GFLOP/s of the median."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)
     result = evaluator(**values)
     return result, work.flops / result.median / 1e9 if work is not None and work.flops else None
@@ -573,7 +563,6 @@ def _quantiles(result: BenchmarkResult) -> dict[str, float]:
 
 
 def time_lines(result: BenchmarkResult, gflops: float | None, repeat: int) -> tuple[str, str]:
-    """Returns the times of calls, and the speed at the median."""
     found = {**_quantiles(result), "min": result.min}
     numbers = ", ".join(f"{name} {seconds * 1e3:.4f}" for name, seconds in found.items())
     arithmetic = "" if gflops is None else f", {gflops:.2f} GFLOP/s"

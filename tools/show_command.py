@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns 1 if the lowering of the program ended in an error. Raises `CompileError` and `OSError`."""
+    """Returns 1 if the lowering ended in an error. Raises `CompileError` and `OSError`."""
     if arguments.html is not None:
         check_output(Path(arguments.html))
     report = _report(arguments)

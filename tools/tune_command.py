@@ -140,8 +140,7 @@ def load_space(text: str) -> Callable[[Schedule], object] | str:
 
 @contextmanager
 def _progress(trials: int, timeout: float | None) -> Generator[Callable[[Tuned], None]]:
-    """Shows the progress of a search on standard error: on terminals a live table, by `rich` (extra `tune`), otherwise
-    lines."""
+    """Show progress on standard error: on terminals a live table, by `rich` (extra `tune`), otherwise lines."""
     begin = time.monotonic()
 
     def state(tuned: Tuned) -> str:

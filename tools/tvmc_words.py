@@ -1,4 +1,4 @@
-"""Translation of command lines of TVM's `tvmc` to those of `weft`."""
+"""Command lines of TVM's `tvmc` as those of `weft`."""
 
 import re
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ _NEUTRAL = ("--device", "--fill-mode", "--model-format", "--executor", "--runtim
 
 
 def translated(words: Sequence[str]) -> list[str]:
-    """Returns a command line of `tvmc` as one of weft: `--input-shapes "x:[1,3]"` is `--shape x=1x3`, the output of
-    `tune` is its database, and options that select parts of TVM are omitted."""
+    """`--input-shapes "x:[1,3]"` becomes `--shape x=1x3`, the output of `tune` its database; options that select parts
+    of TVM are omitted."""
     given = (part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word]))
     found = list[str]()
     for word in given:

@@ -1,7 +1,6 @@
 """The `weft` command: one module per subcommand, imported on use.
 
-The module of a subcommand has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if
-words are optional. To add a subcommand, add its line to `COMMANDS`.
+The module has `add_arguments(parser)` and `run(arguments) -> exit status`, and `expanded(words)` if words are optional.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _OF_THE_SHELL = ("cache", "completion")
 
 
 def execute(words: Sequence[str]) -> int:
-    """Run the subcommand that `words` names. Raises `CompileError` for an unknown one."""
+    """Raises `CompileError` for an unknown subcommand."""
     name = words[0] if words else "--help"
     if name == "help" and len(words) > 1:
         return execute([words[1], "--help"])

@@ -64,24 +64,20 @@ _LARGE: Final = 16
 
 @runtime_checkable
 class StagedTarget(Protocol):
-    """A target that compiles in stages, to text or to machine code."""
-
     def produce(self, module: ModuleOp, stopwatch: Stopwatch) -> str | bytes: ...
 
 
 class WeftOptMain(xDSLOptMain):
     """xDSL's driver with locations, messages instead of tracebacks, and validation of passes.
 
-    The universe provides weft's dialects, passes and targets. Construction and `execute` raise `WeftError`,
-    `DiagnosticException` and `OSError` for errors of the user; `main` prints them.
+    Construction and `execute` raise `WeftError`, `DiagnosticException` and `OSError` for errors of the user.
     """
 
     emitter: Target
     """The target that prints the result."""
 
     def __init__(self, description: str = "weft modular optimizer driver", args: Sequence[str] | None = None) -> None:
-        # Not xDSL's constructor, only its steps, because the constructor ends the process on an unknown target, and
-        # lists all.
+        # xDSL's constructor would end the process on an unknown target, and list all.
         self.available_frontends = {}
         self.available_passes = {}
         self.available_targets = {}
@@ -253,7 +249,7 @@ class WeftOptMain(xDSLOptMain):
         sys.exit(run_tool(self.execute, debug=self.args.debug))
 
     def execute(self) -> int:
-        """Process the whole input. Returns the exit status. A failing chunk does not prevent later ones."""
+        """Returns the exit status. A failing chunk does not prevent later ones."""
         if (told := self._information()) is not None:
             print(told)
             return 0
@@ -276,7 +272,6 @@ class WeftOptMain(xDSLOptMain):
         return status
 
     def _information(self) -> str | None:
-        """Returns the text of a flag that requests information instead of a run, or None."""
         args = self.args
         if args.version:
             return versions()
@@ -322,7 +317,7 @@ class WeftOptMain(xDSLOptMain):
             print(f"note: '{path}' reproduces this: weft-opt {path} --run-reproducer", file=sys.stderr)
 
     def _read_chunks(self) -> tuple[list[tuple[str, int]], str]:
-        """Returns the chunks to process, each with the number of lines before it, and the frontend that reads them."""
+        """Each chunk has the number of lines before it."""
         name = self.get_input_name()
         if name == _STDIN:
             data, extension = sys.stdin.buffer.read(), "mlir"
@@ -348,7 +343,7 @@ class WeftOptMain(xDSLOptMain):
         return chunks, extension
 
     def _process_chunk(self, text: str, offset: int, extension: str, output: IO[str]) -> int:
-        """Compile one chunk, or report its error. Returns the exit status."""
+        """Returns the exit status."""
         self._diagnostics.clear()
         self._resources.clear()
         module = None
@@ -378,7 +373,7 @@ class WeftOptMain(xDSLOptMain):
         return self._compare_expected(text, offset) if self.args.verify_diagnostics else status
 
     def _report(self, error: Exception, *, parsed: bool, output: IO[str]) -> int:
-        """Report an error that ended a chunk. Returns the exit status."""
+        """Returns the exit status."""
         self._diagnostics.extend(diagnostics_of(error))
         if self.args.verify_diagnostics and is_user_error(error):
             return FAILURE
@@ -406,7 +401,7 @@ class WeftOptMain(xDSLOptMain):
         return self.available_frontends[file_extension](chunk)
 
     def apply_passes(self, prog: ModuleOp) -> None:
-        """Run the passes in order; verify before the first and after each."""
+        """Verify before the first pass and after each."""
         self.verify(prog)
         self._fast_math.clear()
         self._epsilon = 0.0
@@ -433,13 +428,12 @@ class WeftOptMain(xDSLOptMain):
                 print(f"note: --validate did not compare @{function}: {reason}", file=sys.stderr)
 
     def _printed_whole(self, prog: ModuleOp) -> str:
-        """Returns the program for a reproducer, including parts that flags omit from the output."""
+        """Include parts that flags omit."""
         stream = StringIO()
         ScopedMLIRTarget().emit(self.ctx, prog, stream)
         return stream.getvalue().rstrip("\n")
 
     def _run_step(self, step: PipelineStep, ctx: Context, module: ModuleOp) -> None:
-        """Run a pass of the pipeline, or a step of a composite pass."""
         whole = self._running[-1] if self._running else None
         self._unchanged = copy_of(module) if self.args.bisect and whole is None else self._unchanged
         self._running.append(step.run.name)
@@ -488,8 +482,7 @@ class WeftOptMain(xDSLOptMain):
                 self._epsilon = 0.0
 
     def _bisected(self, culprit: ModulePass, before: ModuleOp, error: CompileError) -> CompileError:
-        """Extend the error of a pass that changed a result by the part of the pass that did. `before` is the module
-        before it."""
+        """Name the part of the pass that changed a result. `before` is the module before the pass."""
         from weft.tools.bisection import find_culprit  # start-up: 118 ms
 
         found = find_culprit(culprit, self.ctx, before)
@@ -506,7 +499,7 @@ class WeftOptMain(xDSLOptMain):
             return Validator(prog)
 
     def verify(self, prog: ModuleOp, after: ModulePass | None = None) -> None:
-        """Verify a program, unless flags disable it; `after` is the last pass. Raises `CompileError`."""
+        """Verify, unless flags disable it; `after` is the last pass. Raises `CompileError`."""
         if not self._verifies:
             return
         with self.stopwatch.measure("(verify)"):
@@ -519,7 +512,7 @@ class WeftOptMain(xDSLOptMain):
                 raise CompileError(message, location=error.location, notes=error.notes) from error
 
     def result(self, prog: ModuleOp) -> str | bytes:
-        """Returns the output of `-t`: text, or bytes for machine code."""
+        """Returns bytes for machine code."""
         if isinstance(self.emitter, StagedTarget):
             return self.emitter.produce(prog, self.stopwatch)
         with self.stopwatch.measure("(output)"):

@@ -67,7 +67,7 @@ def make_parser() -> ArgumentParser:
 
 
 def execute(words: Sequence[str]) -> int:
-    """Reduce a program. Raises `CompileError` for a program that does not verify or is not interesting."""
+    """Raises `CompileError` for a program that does not verify or is not interesting."""
     arguments = make_parser().parse_args(words)
     source = Path(arguments.file)
     output = Path(arguments.output or source.with_suffix(".reduced.mlir"))
@@ -148,14 +148,14 @@ def _flag(question: Question) -> str:
 
 
 def _file_text(candidate: Candidate) -> str:
-    """Returns a candidate as a file; with passes, a reproducer for `weft-opt --run-reproducer`."""
+    """Returns a reproducer for `weft-opt --run-reproducer` if there are passes."""
     if not candidate.passes:
         return candidate.text
     return reproducer_text(candidate.text.rstrip("\n"), candidate.pipeline, verify_each=True)
 
 
 class _Progress:
-    """The state of a reduction on standard error: one line on a terminal, otherwise a line for each smaller program."""
+    """One line on a terminal, otherwise a line for each smaller program."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -167,7 +167,7 @@ class _Progress:
         self._start = start
 
     def tell(self, what: str) -> None:
-        """Set the current edit; `what` is empty if a candidate was not interesting."""
+        """`what` is empty if a candidate was not interesting."""
         self._what = what or self._what
         if self._is_terminal and not self._quiet and time.monotonic() - self._written > 0.1:
             self._written = time.monotonic()

@@ -1,1 +1,1 @@
-"""Compiled programs as files: objects, shared libraries and headers for C, and libraries loaded back."""
+"""Compiled programs as files, and libraries loaded back."""

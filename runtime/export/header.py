@@ -1,4 +1,4 @@
-"""The C header of a compiled program: for each function its prototype and the obligations of its callers."""
+"""The C header of a compiled program: prototypes and the obligations of callers."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def c_header(
     calls_registered: bool = False,
     weights: bool = False,
 ) -> str:
-    """The header, in C99 and C++. `name` is the file's; `parallel`: the program has parallel loops; `calls_registered`:
-    it calls functions set by `weft_set_function`; `weights`: it reads a file of weights."""
+    """The header is C99 and C++. `name` is the file's; `calls_registered`: the program calls functions set by
+    `weft_set_function`; `weights`: it reads a file of weights."""
     guard = f"WEFT_HEADER_{escaped_identifier(name)}"
     functions = "\n".join(_declaration(signature) for signature in signatures)
     small = _SMALL_FLOATS if "weft_f16" in functions or "weft_bf16" in functions else ""

@@ -1,10 +1,10 @@
-"""The signatures of a library as text in shared libraries: JSON under the symbol `weft_library`.
+"""The signatures of a shared library: JSON under the symbol `weft_library`.
 
 {"weft": 2, "checksum": "...", "target": "llvm -mtriple=... -mcpu=znver4 ...", "requires": ["avx2", ...], "functions": [
   {"name": "mm", "symbol": "mm", "args": [{"name": "A", "dtype": "float32", "shape": [128, "n"], ...}], ...}]}
 
-The checksum covers what the system maps (the loadable segments of an ELF file), so a library stays valid after `strip`,
-which changes the rest. Files of other formats have no checksum: signatures of the system may cover them.
+The checksum covers the loadable segments of an ELF file, so a library stays valid after `strip`. Files of other formats
+have no checksum: signatures of the system may cover them.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _SECTION_FIELDS: Final = ((0x28, 0x30), (0x3A, 0x40))
 
 @dataclass(frozen=True)
 class LibraryText:
-    """The signatures of a library. `requires`: CPU features that the code was compiled for, if known."""
+    """The signatures of a library."""
 
     target: Target
     requires: tuple[str, ...]
+    """CPU features that the code was compiled for, if known."""
     signatures: tuple[Signature, ...]
     symbols: tuple[str, ...]
 
@@ -74,7 +75,7 @@ def library_text(signatures: Iterable[Signature], target: Target) -> str:
 
 
 def read_library_text(text: str) -> LibraryText:
-    """Parse the text of a library. Raises `CompileError` for the text of another version, and for any other text."""
+    """Raises `CompileError` for text of another version or kind."""
     try:
         known = json.loads(text)
         if known["weft"] != _VERSION:
@@ -102,7 +103,6 @@ def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def sealed(library: bytes) -> bytes:
-    """The library with its checksum in its text."""
     found = _TEXT.search(library)
     if found is None or not library.startswith(_ELF):
         return library
@@ -111,8 +111,8 @@ def sealed(library: bytes) -> bytes:
 
 
 def checked_text(library: bytes) -> str:
-    """The text in a library. Raises `CompileError` if the file is not a shared library, is truncated, was not exported
-    by weft, or was changed since."""
+    """Raises `CompileError` if the file is not a shared library, is truncated, was not exported by weft, or was
+    changed."""
     if not library.startswith(_FORMATS):
         raise CompileError("not a shared library")
     is_elf = library.startswith(_ELF)
@@ -130,7 +130,7 @@ def checked_text(library: bytes) -> str:
 
 
 def _segments(library: bytes) -> Iterator[tuple[int, int]]:
-    """Offset and size of each segment that the system maps. Raises `CompileError` if the file is too short."""
+    """Yield offset and size of each mapped segment. Raises `CompileError` if the file is too short."""
     try:
         (table,) = struct.unpack_from("<Q", library, 0x20)
         entry, count = struct.unpack_from("<HH", library, 0x36)
@@ -145,7 +145,7 @@ def _segments(library: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _digest(library: bytes, checksum: tuple[int, int]) -> str:
-    """SHA-256 of the segments, with zeros for the fields of the section table and for the digits of the checksum."""
+    """SHA-256 of segments, with zeros for the fields of the section table and for the checksum."""
     content = bytearray(library)
     for start, end in (*_SECTION_FIELDS, checksum):
         content[start:end] = b"0" * (end - start)

@@ -22,13 +22,11 @@ from weft.support.machine import process_cpu, process_features
 
 @checked
 def load(path: str | Path, *, weights: str | Path | None = None) -> LoadedLibrary:
-    """The functions of a shared library exported by weft, called with the checks of `weft.build`. `weights`: the file
-    of its large constants, if it was exported with one.
+    """Load a shared library exported by weft; `weights` is the file of its large constants.
 
-    The current content of the file is loaded, even if an earlier version was loaded before, and stays loaded until the
-    process ends, even if the file changes. Raises `CompileError` if the file is not such a library, is damaged, or
-    needs another CPU, and if the weights are missing, truncated, damaged or of another program; `OSError` if there is
-    no file.
+    The current content of the file is loaded, until the process ends. Raises `CompileError` if the file is not such a
+    library, is damaged, or needs another CPU, and if the weights are missing, truncated, damaged or of another program;
+    `OSError` if there is no file.
     """
     file = Path(path)
     if not os.path.isfile(file) and not os.path.isdir(file) and os.path.exists(file):
@@ -66,8 +64,8 @@ _libraries: dict[bytes, ctypes.CDLL] = {}
 
 
 def _mapped(data: bytes, name: str) -> ctypes.CDLL:
-    """Load a copy of the file, because the system identifies libraries by path, and writing to a mapped file changes
-    the running code. Raises `CompileError` if the system rejects it."""
+    """Load a copy, because writing to a mapped file changes the running code, and the system identifies libraries by
+    path. Raises `CompileError` if the system rejects it."""
     digest = hashlib.sha256(data).digest()
     if digest not in _libraries:
         with tempfile.TemporaryDirectory(prefix="weft-") as folder:
@@ -82,7 +80,7 @@ def _mapped(data: bytes, name: str) -> ctypes.CDLL:
 
 
 class LoadedLibrary(Library):
-    """An exported library; `get_source("h")` is its header."""
+    """`get_source("h")` is its header."""
 
     def __init__(self, code: ctypes.CDLL, text: LibraryText, name: str) -> None:
         parallel, calls_registered = address_of(code, SET_THREADS) is not None, connect(code)
@@ -99,7 +97,7 @@ class LoadedLibrary(Library):
 
 
 def _check_runs_here(text: LibraryText, name: str) -> None:
-    """Report missing CPU features, before an illegal instruction ends the process."""
+    """Raises `CompileError` before an illegal instruction ends the process."""
     features = process_features()
     lacking = [feature for feature in text.requires if not features.get(feature, False)]
     if lacking:

@@ -1,10 +1,7 @@
-"""Compiled programs as files, for use without Python: objects, shared and static libraries, C headers.
+"""Compiled programs as files, for use without Python.
 
-The parts of the runtime that compiled code calls become part of the program. Temporaries come from `weft_alloc`,
-parallel loops run on a pool of POSIX threads. Both are LLVM IR, hidden from other libraries; objects that are linked
-together share one pool and one allocator, because their symbols are weak. The pool starts with the first parallel loop.
-Its number of threads is the target's, unless the environment variable WEFT_NUM_THREADS or a call of
-`weft_set_num_threads` sets another.
+They contain the needed parts of the runtime, as weak and hidden LLVM IR (docs/decisions/0014-exports.md): `weft_alloc`,
+and a pool of POSIX threads for parallel loops (docs/c-abi.md).
 """
 
 from __future__ import annotations
@@ -77,7 +74,7 @@ _CONDITION_VARIABLE: Final = Path(__file__).with_name("condition_variable.ll")
 
 
 def kind_of(path: Path, kind: str | None) -> str:
-    """The kind of an export: `kind`, or that of the suffix. Raises `CompileError` if it is unknown."""
+    """Raises `CompileError` for an unknown kind or suffix."""
     if kind is not None:
         if kind not in KINDS:
             raise CompileError(f"unknown kind of export '{kind}'{did_you_mean(kind, KINDS)}")
@@ -91,8 +88,7 @@ def kind_of(path: Path, kind: str | None) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """LLVM IR to export. `c_sources` are compiled with it; the elements of `constants`, which it reads under external
-    symbols, become part of it; `kernels` are precompiled functions that it calls."""
+    """LLVM IR to export."""
 
     text: str
     signatures: tuple[Signature, ...]
@@ -100,7 +96,9 @@ class Program:
     options: CodegenOptions = DEFAULT_OPTIONS
     c_sources: tuple[str, ...] = ()
     constants: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, "NDArray[Any]"])
+    """Read by the text under external symbols."""
     kernels: tuple[CompiledKernel, ...] = ()
+    """Precompiled functions that the text calls."""
     reads_weights: bool = False
     """Constants are in a file of weights instead of the program."""
 
@@ -113,7 +111,6 @@ class Program:
         stopwatch: Stopwatch | None = None,
         weights: str | Path | None = None,
     ) -> Path:
-        """Write the program, see `Library.export`. `stopwatch` records the time of each stage."""
         path = Path(path)
         stopwatch = stopwatch or Stopwatch()
         kind = kind_of(path, kind)
@@ -179,8 +176,8 @@ class Program:
         return linked_ir([self._own_text, *(kernel.ir for kernel in self.kernels)])
 
     def object_code(self, compiler: str = "", stopwatch: Stopwatch | None = None) -> bytes:
-        """An object that depends only on libc, libm and POSIX threads. Raises `CompileError` if the program has C
-        sources or kernels and there is no compiler to join the objects."""
+        """The object depends only on libc, libm and POSIX threads. Raises `CompileError` if C sources or kernels are to
+        be joined and there is no compiler."""
         code = self._code(self.text, stopwatch or Stopwatch())
         if not self.c_sources and not self.kernels:
             return code
@@ -194,7 +191,7 @@ class Program:
             return joined.read_bytes()
 
     def _code(self, text: str, stopwatch: Stopwatch) -> bytes:
-        """An object with the runtime that it needs, including helpers that code generation calls by name."""
+        """Includes helpers that code generation calls by name."""
         with stopwatch.measure("runtime"):
             text, data = self._data.renamed(text), self._data.part()
             complete = with_runtime(
@@ -215,9 +212,8 @@ class Program:
 
 
 def program_of(module: ModuleOp, target: Target, stopwatch: Stopwatch) -> Program:
-    """A module at low level to export for any CPU. `stopwatch` records the time of emission. Private functions that
-    others call, such as kernels of a model, are not exported. Raises `CompileError` if the LLVM backend does not
-    support the module."""
+    """Private functions with callers, such as kernels of a model, are not exported. Raises `CompileError` if the LLVM
+    backend does not support the module."""
     from weft.backends.llvm.emit import emit_module  # start-up: 53 ms
 
     with stopwatch.measure(EMISSION):
@@ -244,8 +240,8 @@ def _private_callees(module: ModuleOp) -> set[str]:
 def with_runtime(
     text: str, target: Target, for_all: frozenset[str] | None = None, others: Sequence[LinkedText] = ()
 ) -> str:
-    """LLVM IR with the runtime that it needs, and `others`. `for_all`: the runtime that this one of several objects
-    provides. Raises `CompileError` for parallel loops on a system without POSIX threads."""
+    """Add the needed runtime and `others`. `for_all`: the runtime that this one of several objects provides. Raises
+    `CompileError` for parallel loops on a system without POSIX threads."""
     needed = needed_runtime(text) if for_all is None else for_all
 
     def part(runtime: str, names: tuple[str, ...], visible: tuple[str, ...] = ()) -> LinkedText:
@@ -267,7 +263,6 @@ def with_runtime(
 
 
 def threads_ir(target: Target) -> str:
-    """The thread pool of exported programs. Raises `CompileError` for a system without POSIX threads."""
     if "windows" in target.triple:
         raise CompileError(
             f"parallel loops of an exported program run on POSIX threads, which {target.triple} lacks: "
@@ -284,12 +279,9 @@ def threads_ir(target: Target) -> str:
 def _shared_library(
     objects: Sequence[bytes], sources: Sequence[str], path: Path, target: Target, compiler: str
 ) -> bytes:
-    """Link objects and C sources to the shared library for `path`.
-
-    It is never unloaded, because its threads may sleep in it. On ELF systems it has no soname: a program linked with a
-    file finds that file, one linked with `-L`, `-l` finds the file name on the search path. Raises `CompileError` if
-    there is no compiler, or if a symbol is undefined.
-    """
+    """The library is never unloaded, because its threads may sleep in it. On ELF systems it has no soname: a program
+    linked with a file finds that file, one linked with `-L`, `-l` finds the file name on the search path. Raises
+    `CompileError` if there is no compiler, or if a symbol is undefined."""
     driver = _compiler(target, compiler, f"'{path}' is linked by the system's C compiler")
     apple = "apple" in target.triple or "darwin" in target.triple
     named = ["-Xlinker", "-install_name", "-Xlinker", f"@rpath/{path.name}"] if apple else []
@@ -300,7 +292,7 @@ def _shared_library(
     with tempfile.TemporaryDirectory(prefix="weft-") as place:
         folder = Path(place)
         files = _files(objects, sources, folder, target, driver)
-        # Tools get only paths that weft chose: a user's name may look like an option or a response file.
+        # A user's name may look like an option or a response file.
         linked = folder / "linked.so"
         _run([driver, "-shared", "-o", str(linked), *files, *named, *strict, *libraries], folder, f"'{path}'")
         return linked.read_bytes()
@@ -352,7 +344,7 @@ class _ProgramTarget(MachineTarget):
     """Of parallel loops; the number of cores here unless given."""
 
     def program(self, module: ModuleOp, stopwatch: Stopwatch) -> Program:
-        """The program of a module. Raises `CompileError` unless it is at low level."""
+        """Raises `CompileError` unless the module is at low level."""
         check_low_level(module)
         check_has_functions(module, self.name)
         machine = self.machine()

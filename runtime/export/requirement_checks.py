@@ -1,4 +1,4 @@
-"""C functions of a header that check the requirements of a call. Overflow violates them."""
+"""C functions of a header that check requirements of a call. Overflow violates them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ static inline int64_t weft_checked_remainder(int64_t x, int64_t y, bool *bad) {
 
 @dataclass(frozen=True)
 class _Number:
-    """A C expression with the arithmetic of preconditions."""
+    """A C expression."""
 
     text: str
 
@@ -83,7 +83,7 @@ def _called(operation: str, left: _Number | int, right: _Number | int) -> _Numbe
 
 
 def _text(number: _Number | int) -> str:
-    """Raises `OverflowError` for an integer of more than 64 bits, and for the least one, which has no literal in C."""
+    """Raises `OverflowError` for more than 64 bits, and for the least integer, which has no literal in C."""
     if isinstance(number, _Number):
         return number.text
     if not -(1 << 63) < number < 1 << 63:
@@ -94,8 +94,7 @@ def _text(number: _Number | int) -> str:
 def check_function(
     name: str, parameters: Sequence[str], requirements: Sequence[tuple[CallPrecondition, str]], names: Mapping[str, str]
 ) -> str:
-    """A C function of integers that returns NULL or the text of the first violated requirement. `names` maps names in
-    preconditions to parameters."""
+    """The C function returns NULL or the text of the first violated requirement. `names` maps names to parameters."""
     lines = [f"static inline const char *{name}({', '.join(f'int64_t {parameter}' for parameter in parameters)}) {{"]
     lines.append("  bool bad = false;")
     values: dict[str, _Number] = {own: _Number(parameter) for own, parameter in names.items()}

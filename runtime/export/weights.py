@@ -1,11 +1,10 @@
 """Large constants of exported programs: data of the program, or a separate file of weights.
 
-LLVM would hold text of four times their size, so data of a program is compiled as a marker followed by zeros, and
-filled in after the object is built. With a file of weights, `weft_load_weights` reads the file into memory
-(`weights.ll`); functions that read the constants end the program if that was not done.
+LLVM would hold text of four times their size, so data is compiled as a marker followed by zeros, and filled into the
+object. Functions that read the constants end the program if `weft_load_weights` (`weights.ll`) was not called.
 
-A file contains: 16 bytes of magic number; the total bytes of the constants and their checksum, both as little-endian
-64-bit integers; zeros up to byte 64; then each constant, padded with zeros to a multiple of 64 bytes.
+A file contains: 16 bytes of magic number; the bytes of the constants and their checksum, as little-endian 64-bit
+integers; zeros up to byte 64; then each constant, padded with zeros to a multiple of 64 bytes.
 """
 
 from __future__ import annotations
@@ -46,16 +45,16 @@ _ADVISE: Final = "%advised = call i32 @madvise(ptr %pages, i64 %span, i32 14)"
 
 @dataclass(frozen=True)
 class ExportedConstants:
-    """Constants that LLVM IR declares as `weft_const_<n>`, by these names. `in_file`: elements are in a file of
-    weights."""
+    """LLVM IR declares them as `weft_const_<n>`."""
 
     arrays: Mapping[str, NDArray[Any]]
     in_file: bool = False
+    """Whether elements are in a file of weights."""
     large_pages: bool = False
     """Whether the system provides large pages on request, as Linux does."""
 
     def renamed(self, text: str) -> str:
-        """Make names of constants unique among programs; functions that use a file also check that it was loaded."""
+        """Names become unique among programs; functions check that a file was loaded."""
         text = _USE.sub(lambda found: f"@{self._symbol(found[1])}", _DECLARATION.sub(self._declaration, text))
         if not self.in_file or not self.arrays:
             return text
@@ -63,7 +62,6 @@ class ExportedConstants:
         return f"{text}\ndeclare void @{_CHECK}()\n"
 
     def part(self) -> LinkedText | None:
-        """Definitions of the constants, or None."""
         if not self.arrays:
             return None
         if self.in_file:
@@ -78,7 +76,6 @@ class ExportedConstants:
         return LinkedText("\n".join(lines) + "\n")
 
     def filled(self, code: bytes) -> bytes:
-        """Replace markers and zeros by the elements."""
         if self.in_file or not self.arrays:
             return code
         content = bytearray(code)
@@ -90,7 +87,7 @@ class ExportedConstants:
         return bytes(content)
 
     def write(self, path: Path) -> None:
-        """Write the file of weights. Raises `CompileError` if the system refuses."""
+        """Raises `CompileError` if the system refuses."""
         head = _MAGIC + struct.pack("<QQ", self._bytes, self._checksum)
         parts: list[bytes | memoryview] = [head.ljust(BUFFER_ALIGNMENT, b"\0")]
         for array in self.arrays.values():
@@ -127,7 +124,7 @@ class ExportedConstants:
 
     @cached_property
     def _checksum(self) -> int:
-        """Sum of the words, each mixed with its position (SplitMix64's mixing)."""
+        """The sum of the words, each mixed with its position (SplitMix64's mixing)."""
         total, first = 0, 0
         for array, size in zip(self.arrays.values(), self._sizes, strict=True):
             words = np.frombuffer(b"".join((_bytes_of(array), bytes(size - array.nbytes))), "<u8")

@@ -1,2 +1,1 @@
-"""`weft explore` steps through a program and its pipeline: one session, and its front ends for terminals, lines and
-MCP."""
+"""`weft explore`: one session, and its front ends for terminals, lines and MCP."""

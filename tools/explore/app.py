@@ -1,4 +1,4 @@
-"""The view of `weft explore` in a terminal, on textual: pipeline, differences, loops, buffers, and a command line."""
+"""The view of `weft explore` in a terminal, on textual."""
 
 from __future__ import annotations
 
@@ -44,8 +44,6 @@ _TOKEN: Final = re.compile(
 
 @dataclass(frozen=True)
 class Palette:
-    """The colours of a theme."""
-
     styles: Mapping[str, Style]
     added: str
     removed: str
@@ -93,11 +91,10 @@ class Lines(ScrollView, can_focus=True):
         self.refresh()
 
     def line(self, number: int, width: int, shift: int) -> Text:
-        """Returns the visible part of a line."""
         return self.marked(self._lines[number])[shift : shift + width] if number < len(self._lines) else Text()
 
     def marked(self, text: Text) -> Text:
-        """Returns a line with the text that is searched highlighted."""
+        """Highlight the text that is searched."""
         if self._wanted is None:
             return text
         text = text.copy()
@@ -105,13 +102,13 @@ class Lines(ScrollView, can_focus=True):
         return text
 
     def search(self, wanted: re.Pattern[str] | None) -> int:
-        """Highlight a text and scroll to its first line. Returns the number of lines that contain it."""
+        """Scroll to the first match. Returns the number of matching lines."""
         self._wanted, self._match = wanted, -1
         self.refresh()
         return self.to_match(1)
 
     def to_match(self, direction: int) -> int:
-        """Scroll to the next line that contains the text, or the last one. Returns their number."""
+        """Scroll to the next match, or the last one. Returns their number."""
         wanted = self._wanted
         found = [] if wanted is None else [at for at, line in enumerate(self.texts()) if wanted.search(line)]
         if found:
@@ -131,7 +128,7 @@ class Lines(ScrollView, can_focus=True):
 
 
 class ProgramView(Lines):
-    """The IR, or its difference from the state before: side by side or as one column."""
+    """The IR, or its difference from the state before."""
 
     MODES: ClassVar = ("difference", "side by side", "program")
 
@@ -157,7 +154,6 @@ class ProgramView(Lines):
         self.to_change(0)
 
     def list_rows(self) -> None:
-        """List the rows of the mode."""
         mode = self.shown_mode
         shown: list[tuple[Row, str]] = []
         if mode == "side by side":
@@ -185,11 +181,10 @@ class ProgramView(Lines):
         self.list_rows()
 
     def starts(self) -> list[int]:
-        """Returns the lines at which changes begin."""
         return changes([row for row, _ in self._shown])
 
     def to_change(self, number: int) -> None:
-        """Scroll to a change; to the start if there is none."""
+        """Scroll to the start if there is no such change."""
         starts = self.starts()
         self.scroll_to(0, max(starts[number] - 3, 0) if number < len(starts) else 0, animate=False)
 
@@ -220,7 +215,7 @@ class ProgramView(Lines):
         return Text.assemble(left, ("│", self.palette.gutter), right)
 
     def _half(self, row: Row, side: str, width: int, shift: int) -> Text:
-        """Returns one side of a row: number, mark and line, of exactly `width` cells."""
+        """Returns number, mark and line, of exactly `width` cells."""
         palette = self.palette
         at, texts = (row.left, self.before) if side == "left" else (row.right, self.after)
         if at is None:
@@ -268,7 +263,7 @@ def tree_lines(trees: Sequence[Tree], palette: Palette) -> list[Text]:
 
 @dataclass(frozen=True)
 class _PanelContents:
-    """The contents of the panels for one state, computed outside of the event loop."""
+    """Computed outside of the event loop."""
 
     state: State
     before: Sequence[str]
@@ -279,7 +274,7 @@ class _PanelContents:
 
 
 def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _PanelContents:
-    """The functions in whose loop trees a text is found; else those that changed."""
+    """Show functions in whose loop trees a text is found; else those that changed."""
     before, after = (state.text.split("\n") for state in (session.previous, session.state))
     known = list(session.state.parts)
     names = [] if wanted is None else [name for name, _ in session.found_loops(wanted)]
@@ -290,8 +285,6 @@ def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _PanelContents
 
 
 class Question(ModalScreen[bool]):
-    """A question that is answered by yes or no."""
-
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "yes"),
         Binding("n,escape,enter", "answer(False)", "no"),
@@ -309,8 +302,6 @@ class Question(ModalScreen[bool]):
 
 
 class Help(ModalScreen[None]):
-    """Keys and commands."""
-
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
@@ -348,7 +339,7 @@ _KEYS: Final = [
 
 
 class CommandLine(Input):
-    """The command line: Tab and the arrow keys choose a completion, Escape leaves."""
+    """Tab and the arrow keys choose a completion, Escape leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "take", "complete", priority=True),
@@ -373,8 +364,6 @@ class CommandLine(Input):
 
 
 class ExploreApp(App[None]):
-    """The application of `weft explore`."""
-
     TITLE = "weft explore"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = list(_KEYS)
@@ -459,7 +448,7 @@ class ExploreApp(App[None]):
     # Commands
 
     def _work(self, body: Callable[[], str]) -> None:
-        """Run an operation outside of the event loop, then show its reply and the state."""
+        """Run an operation outside of the event loop, then show its reply."""
         if self._busy:
             self._reply("busy: the last command still runs (Esc cancels it)", refused=True)
             return
@@ -518,7 +507,6 @@ class ExploreApp(App[None]):
         self.command(line)
 
     def command(self, line: str) -> None:
-        """Run a command line."""
         if line.strip() in ("quit", "exit"):
             self.exit()
             return
@@ -543,12 +531,11 @@ class ExploreApp(App[None]):
         self._show_heading(view)
 
     def _find(self, text: str) -> None:
-        """Show the loop trees that contain a text, and highlight it everywhere. An empty text removes the
-        highlights."""
+        """Show matching loop trees, and highlight a text everywhere; an empty text ends that."""
 
         def counts() -> str:
             wanted = self._wanted = text_pattern(text) if text else None
-            self._view = None  # the view is computed again, for the text
+            self._view = None  # computed again, for the text
             if wanted is None:
                 return ""
             session = self.session
@@ -620,7 +607,7 @@ class ExploreApp(App[None]):
         self.query_one(f"#{name}").toggle_class("open", "closed")
 
     def action_side(self) -> None:
-        """Show loops and buffers, then nothing; on a narrow terminal loops, then buffers, then nothing."""
+        """On a narrow terminal show loops, then buffers, then nothing."""
         side = self.query_one("#side")
         is_narrow = self.screen.has_class("-narrow")
         if side.has_class("closed"):

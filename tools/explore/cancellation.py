@@ -14,11 +14,8 @@ T = TypeVar("T")
 
 
 class Cancellable:
-    """Runs one function at a time, which another thread cancels by an exception in the running one.
-
-    States of a session are replaced only when a command has ended, so that a cancelled one changes nothing. The
-    exception is raised after native code (LLVM, a running kernel) has returned.
-    """
+    """Runs one function at a time, which another thread cancels by an exception, raised after native code (LLVM, a
+    running kernel) has returned. States of a session are replaced only when a command has ended."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -26,7 +23,7 @@ class Cancellable:
         self._is_sent = False
 
     def run(self, body: Callable[[], T]) -> T:
-        """Returns `body()`. Raises `CompileError` if it is cancelled."""
+        """Raises `CompileError` if `body` is cancelled."""
         self._is_sent = False
         try:
             self._thread = get_ident()
@@ -35,7 +32,7 @@ class Cancellable:
             finally:
                 with self._lock:
                     self._thread = None
-            while self._is_sent:  # the exception was sent when the body had ended, and is raised here
+            while self._is_sent:  # sent when the body had ended, and raised here
                 sleep(0.001)
         except KeyboardInterrupt:
             raise CompileError("cancelled") from None
@@ -45,7 +42,7 @@ class Cancellable:
             self._thread = None
 
     def cancel(self) -> bool:
-        """Cancel the running function. Returns whether there was one."""
+        """Returns whether a function was running."""
         with self._lock:
             if self._thread is None:
                 return False

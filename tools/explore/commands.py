@@ -1,4 +1,4 @@
-"""Lines of the REPL and of the terminal view: the name of an operation with its arguments, or what `apply` takes."""
+"""Command lines: the name of an operation with its arguments, or an argument of `apply`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ _SHORT = {"s": "step", "n": "step", "b": "back", "u": "undo", "r": "redo", "d": 
 
 
 def run_line(workbench: Workbench, line: str, *, overwrite: bool = False) -> Reply:
-    """Run a command line. Raises the errors of the operation, and `CompileError` for an unknown one. With `overwrite`,
-    `save` replaces a file."""
+    """Raises the errors of the operation, and `CompileError` for an unknown one."""
     name, _, rest = line.strip().partition(" ")
     name = _SHORT.get(name, name)
     if name in ("help", "?"):
@@ -51,7 +50,6 @@ def _value(operation: Operation, name: str, word: str) -> object:
 
 
 def help_text(name: str = "") -> str:
-    """Returns all commands, or the description of one."""
     if name:
         if name not in OPERATIONS:
             raise CompileError(f"unknown command '{name}'{did_you_mean(name, OPERATIONS)}")
@@ -63,7 +61,6 @@ def help_text(name: str = "") -> str:
 
 
 def completions_of_line(workbench: Workbench, line: str) -> list[Completion]:
-    """Returns the completions at the end of a command line."""
     name, space, rest = line.partition(" ")
     if space and name in OPERATIONS:
         offset = len(name) + 1

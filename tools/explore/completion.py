@@ -1,4 +1,4 @@
-"""Completions for `Session.apply`: primitives with their arguments, passes with their options."""
+"""Completions for `Session.apply`."""
 
 from __future__ import annotations
 
@@ -31,15 +31,12 @@ _BUFFERS: Final = (kinds.READ_BUFFER, kinds.WRITTEN_BUFFER, kinds.READ_OR_WRITTE
 
 @dataclass(frozen=True)
 class Completion:
-    """A text that replaces the end of the line from `start`."""
-
     start: int
     text: str
     detail: str = ""
 
 
 def completions(line: str, state: State) -> list[Completion]:
-    """Returns the completions at the end of a line."""
     is_quoted = line.count('"') % 2 == 1
     word = re.search(r'"[^"]*$' if is_quoted else r"[\w.\[\]%-]*$", line)
     start = len(line) if word is None else word.start()
@@ -73,7 +70,6 @@ def _candidates(before: str, prefix: str, state: State) -> Iterator[tuple[str, s
 
 
 def _open_call(before: str) -> tuple[str, str] | None:
-    """Returns the innermost open call, and the text of its arguments so far, or None."""
     opened: list[int] = []
     for at, letter in enumerate(before):
         if letter in "([":
@@ -111,7 +107,7 @@ def _parameter(step: Step, number: int, keyword: str | None) -> Parameter | None
 
 
 def _commas(arguments: str) -> int:
-    """Returns the number of commas outside of brackets."""
+    """Exclude commas in brackets."""
     depth = count = 0
     for letter in arguments:
         depth += (letter in "([") - (letter in ")]")
@@ -138,7 +134,7 @@ def _values(parameter: Parameter, prefix: str, state: State, *, is_in_list: bool
 
 
 def _buffers(state: State) -> list[str]:
-    """Returns the names of buffers that blocks access."""
+    """Returns the buffers that blocks access."""
     blocks = [op for op in operations_in(state.module) if isinstance(op, BlockOp)]
     values = [value for block in blocks for value in (*buffers_read(block), *buffers_written(block))]
     return list(dict.fromkeys(value.name_hint for value in values if value.name_hint))

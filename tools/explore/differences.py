@@ -1,4 +1,4 @@
-"""Differences of two texts of IR side by side. Lines match regardless of their indentation, because loops indent."""
+"""Differences of two texts of IR. Lines match regardless of their indentation, because loops indent."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _WORDS: Final = re.compile(r"[%@\w.]+|\s+|.")
 
 @dataclass(frozen=True)
 class Row:
-    """A line before and after, with its numbers from 0, or None for no line on that side."""
-
     kind: Kind
     left: int | None
+    """The line before, from 0; None if there is none."""
     right: int | None
+    """The line after."""
 
 
 def side_by_side(before: Sequence[str], after: Sequence[str]) -> list[Row]:
@@ -41,7 +41,6 @@ def side_by_side(before: Sequence[str], after: Sequence[str]) -> list[Row]:
 
 
 def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """Returns the numbers of equal lines at the start and at the end."""
     least = min(len(before), len(after))
     first = next((at for at in range(least) if before[at] != after[at]), least)
     last = next((at for at in range(least - first) if before[-1 - at] != after[-1 - at]), least - first)
@@ -49,13 +48,13 @@ def _common_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]
 
 
 def changes(rows: Sequence[Row]) -> list[int]:
-    """Returns the positions at which runs of changed rows begin."""
+    """Returns the starts of runs of changed rows."""
     is_changed = [row.kind not in ("same", "indented") for row in rows]
     return [at for at, changed in enumerate(is_changed) if changed and (at == 0 or not is_changed[at - 1])]
 
 
 def changed_words(before: str, after: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Returns the ranges of the words that differ in two versions of a line."""
+    """Returns the ranges of differing words."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     found: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

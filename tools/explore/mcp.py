@@ -1,7 +1,8 @@
-"""`weft explore --mcp`: a server of the Model Context Protocol on standard input and output.
+"""`weft explore --mcp`: a server of the Model Context Protocol on standard input and output
+(https://modelcontextprotocol.io/specification).
 
-Messages are JSON-RPC 2.0, one a line (https://modelcontextprotocol.io/specification). Each operation of a session is a
-tool; a refusal is a result with `isError`, so that the client sees its text.
+Messages are JSON-RPC 2.0, one a line. Operations are tools; a refusal is a result with `isError`, so that the client
+sees its text.
 """
 
 from __future__ import annotations
@@ -27,16 +28,13 @@ _TYPES: Final[Mapping[type, str]] = {str: "string", int: "integer", bool: "boole
 
 
 class _RequestError(Exception):
-    """An error of the protocol."""
-
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
 def serve(workbench: Workbench, source: TextIO, output: TextIO) -> int:
-    """Answer messages in order until the client closes the input, except cancelled ones. Output of programs is
-    redirected to standard error."""
+    """Answer in order until the input ends. Programs print to standard error."""
     server = _Server(workbench)
     reader = Thread(target=server.read, args=(source,), name="weft-mcp", daemon=True)
     reader.start()
@@ -50,7 +48,7 @@ def serve(workbench: Workbench, source: TextIO, output: TextIO) -> int:
 
 
 class _Server:
-    """Answers in one thread; another one reads, and cancels requests that wait or run."""
+    """One thread answers; another one reads, and cancels requests that wait or run."""
 
     def __init__(self, workbench: Workbench) -> None:
         self._workbench = workbench
@@ -74,7 +72,7 @@ class _Server:
         return self._lines.get()
 
     def answer(self, line: str) -> object | None:
-        """As `answer_to`; None for a request that is cancelled, which gets no answer."""
+        """Cancelled requests get no answer."""
         key = _key_of(_message(line))
         with self._lock:
             if key is not None and key in self._waiting:
@@ -101,7 +99,7 @@ class _Server:
                     self._cancelled.remove(key)
 
     def _cancels(self, line: str) -> bool:
-        """Whether a line is a cancellation, which is then carried out. Keys of other requests are remembered."""
+        """Carry a cancellation out; keys of other requests are remembered."""
         message = _message(line)
         if message.get("method") != "notifications/cancelled" or "id" in message:
             key = _key_of(message)
@@ -119,7 +117,7 @@ class _Server:
 
 
 def _message(line: str) -> Mapping[str, object]:
-    """A message, without those that are no JSON and batches."""
+    """Returns an empty mapping for batches and text other than JSON."""
     try:
         message: object = json.loads(line)
     except ValueError:
@@ -132,7 +130,7 @@ def _key_of(message: Mapping[str, object]) -> object:
 
 
 def answer_to(workbench: Workbench, line: str) -> object | None:
-    """Returns the answer to a message, or to a batch of them, or None for notifications."""
+    """Accepts batches; notifications get no answer."""
     try:
         message: object = json.loads(line)
     except ValueError as error:

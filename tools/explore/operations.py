@@ -1,5 +1,4 @@
-"""The operations of a session by name, with texts as results: the commands of the REPL and of the terminal view, and
-the tools of the MCP server."""
+"""The operations of a session, for the REPL, the terminal view and the MCP server."""
 
 from __future__ import annotations
 
@@ -17,16 +16,12 @@ from weft.tools.ir_dumps import difference
 
 @dataclass(frozen=True)
 class Reply:
-    """The result of an operation: text, and data for programs."""
-
     text: str
     data: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass
 class Workbench:
-    """The session that the operations are about."""
-
     target: str = "llvm"
     passes: str | None = None
     shapes: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -43,7 +38,7 @@ class Workbench:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation. Its parameters are those of `run` after the workbench: strings, integers and flags."""
+    """Parameters are those of `run` after the workbench: strings, integers and flags."""
 
     name: str
     run: Callable[..., Reply]
@@ -56,7 +51,7 @@ class Operation:
 
     @property
     def parameters(self) -> dict[str, tuple[type, bool]]:
-        """Maps the name of a parameter to its type, and whether it is required."""
+        """Maps a name to the type, and whether the parameter is required."""
         hints = get_type_hints(self.run)
         found = list(inspect.signature(self.run).parameters.values())[1:]
         return {p.name: (_plain_type(hints[p.name]), p.default is inspect.Parameter.empty) for p in found}
@@ -67,7 +62,7 @@ class Operation:
         return " ".join([self.name, *words])
 
     def call(self, workbench: Workbench, arguments: Mapping[str, object]) -> Reply:
-        """Run on checked arguments. Raises `CompileError` for wrong ones."""
+        """Raises `CompileError` for wrong arguments."""
         parameters = self.parameters
         for name, value in arguments.items():
             if name not in parameters:

@@ -1,4 +1,4 @@
-"""The pipeline of a program as a list of passes and schedule steps, which run one at a time."""
+"""The pipeline of a program as a list of passes and schedule steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MOST_TRACES: Final = 8
 
 @dataclass(frozen=True)
 class PassItem:
-    """A pass. Passes of one `group` are one lowering, which only makes sense as a whole."""
+    """Passes of one `group` are one lowering, a whole."""
 
     run: ModulePass
     group: str = ""
@@ -63,8 +63,6 @@ class PassItem:
 
 @dataclass(frozen=True)
 class StepItem:
-    """A step of a schedule, with the queries before it."""
-
     steps: tuple[sched.StepOp, ...]
     title: str
     summary: str
@@ -73,7 +71,7 @@ class StepItem:
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of the pipeline whose items are known when it begins: `begin` prepares the module and returns them."""
+    """A part of the pipeline: `begin` prepares the module and returns the items."""
 
     title: str
     summary: str
@@ -88,8 +86,6 @@ Item: TypeAlias = "PassItem | StepItem | Stage"
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The program at one point, with the rest of its pipeline."""
-
     title: str
     kind: str
     """`input`, `pass`, `step` (of a schedule of the pipeline) or `primitive` (applied by the user)."""
@@ -107,24 +103,22 @@ class State:
 
     @cached_property
     def _texts(self) -> dict[Operation, str]:
-        """The text of each operation of the module."""
         printer = ScopedMLIRTarget(elide_above=SHOWN_ELEMENTS)
         return {op: printer.text(op) for op in self.module.ops}
 
     @cached_property
     def text(self) -> str:
-        """The operations of the module, without `builtin.module` around them unless it has attributes."""
+        """The operations, within `builtin.module` only if it has attributes."""
         attributes = self.module.attributes
         head = [f"builtin.module attributes {DictionaryAttr(attributes)} {{", "}"] if attributes else []
         return "\n".join([*head, *self._texts.values()])
 
     @cached_property
     def parts(self) -> dict[str, str]:
-        """The text of each function."""
         return {name: self._texts[function] for name, function in functions_of(self.module).items()}
 
     def fork(self) -> State:
-        """Returns a copy of the state with a schedule that may be changed."""
+        """Returns a copy with a schedule that may be changed."""
         if self.schedule is None:
             schedule = Schedule(self.module)
             return replace(self, schedule=schedule, module=schedule.mod)
@@ -145,8 +139,8 @@ def _context() -> Context:
 
 
 def advanced(state: State) -> State:
-    """Returns the state after the next item of the pipeline: the same state without `rest` if only stages without
-    effect were left. Raises the errors of the pass or step, and `CompileError` at the end of the pipeline."""
+    """Returns the state after the next item, or the same state without `rest` if only stages without effect were left.
+    Raises the errors of the item, and `CompileError` at the end."""
     if not state.rest:
         raise CompileError("the pipeline has ended")
     while state.rest:
@@ -202,13 +196,10 @@ def _after_step(state: State, item: StepItem, rest: tuple[Item, ...]) -> State:
 
 
 def pass_text(run: ModulePass) -> str:
-    """Returns a pass with its options, as `weft-opt -p` accepts it."""
     return pipeline_text((run,)).removeprefix("builtin.module(").removesuffix(")")
 
 
 def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
-    """Returns the pipeline of `weft.build` for a program: graphs to loops, schedules, loops to the low level."""
-
     def to_loops(module: ModuleOp) -> list[Item]:
         import_stablehlo_loops(module)
         convert_from_upstream(_context(), module)
@@ -262,7 +253,7 @@ def build_pipeline(target: Target, options: BuildOptions) -> tuple[Item, ...]:
 
 
 def pass_pipeline(text: str) -> tuple[Item, ...]:
-    """Returns passes in the syntax of `weft-opt -p`. The lowerings of weft and its schedules are stepped into."""
+    """The lowerings of weft and its schedules are stepped into."""
     return tuple(map(_item_of, parse_passes(text, pass_factories(installed_universe()))))
 
 
@@ -295,7 +286,6 @@ def _lowering_items(module: ModuleOp, target: str, options: BuildOptions) -> lis
 
 
 def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
-    """Returns the steps of the schedules in a module, which are erased."""
     items: list[Item] = []
     for trace in schedules_of(module):
         if only in (None, trace.sym_name.data):
@@ -305,7 +295,7 @@ def _schedule_items(module: ModuleOp, only: str | None) -> list[Item]:
 
 
 def step_items(trace: sched.FuncOp) -> list[Item]:
-    """Returns the steps of a trace; queries are part of the step after them."""
+    """Queries are part of the step after them."""
     items: list[Item] = []
     pending: list[sched.StepOp] = []
     try:

@@ -18,8 +18,7 @@ from weft.support.errors import CompileError
 
 
 class References(MutableMapping[str, object]):
-    """The handles of a schedule by name, for `run_python`: those that the user assigned, then the loops and blocks of
-    the program, whose handles are made on demand."""
+    """The handles of a schedule: those that the user assigned, then those of loops and blocks, made on demand."""
 
     def __init__(self, schedule: Schedule, assigned: Mapping[str, SSAValue]) -> None:
         self._schedule = schedule
@@ -30,7 +29,7 @@ class References(MutableMapping[str, object]):
         return path in self.assigned or path in self._names
 
     def __getitem__(self, path: str) -> object:
-        """Returns the handle of a name. Raises `CompileError` for a name of several loops or blocks."""
+        """Raises `CompileError` for a name of several loops or blocks."""
         found = self._names.get(path, ())
         if path in self.assigned:
             handle = _handle(self.assigned[path])
@@ -83,8 +82,7 @@ def _handle(value: SSAValue) -> BlockHandle | LoopHandle | IntHandle:
 
 
 def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
-    """Returns every name of the blocks and loops of a module, with its possible meanings, in the order of the
-    program."""
+    """Maps every name of blocks and loops to its possible meanings, in program order."""
     found: dict[str, dict[Operation, None]] = {}
     for name, function in functions_of(module).items():
         for block in operations_in(function):
@@ -102,7 +100,7 @@ def names_of(module: ModuleOp) -> dict[str, tuple[Operation, ...]]:
 
 
 def names_like(module: ModuleOp, kind: type[Operation], prefix: str) -> list[str]:
-    """Returns the shortest unambiguous name with a prefix of each loop or block of a kind."""
+    """Returns the shortest unambiguous name of each loop or block of a kind."""
     shortest: dict[Operation, str] = {}
     for path, ops in names_of(module).items():
         if len(ops) == 1 and isinstance(ops[0], kind) and path.startswith(prefix):

@@ -15,7 +15,7 @@ _QUIT: Final = ("quit", "exit", "q")
 
 
 def run_repl(workbench: Workbench, source: TextIO, output: TextIO) -> int:
-    """Read commands until the end of the input. Returns 1 if the input is no terminal and a command failed."""
+    """Returns 1 if the input is no terminal and a command failed."""
     is_terminal = source.isatty()
     if is_terminal:
         _with_history(workbench)
@@ -78,7 +78,6 @@ def _confirmed(
 
 
 def _with_history(workbench: Workbench) -> None:
-    """Set up completion and editing of lines, if Python has readline."""
     try:
         readline: Any = importlib.import_module("readline")
     except ImportError:

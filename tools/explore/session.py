@@ -1,4 +1,4 @@
-"""A session: the states of a program along its pipeline, and the operations on them. Front ends show it."""
+"""A session: the states of a program along its pipeline, and operations on them."""
 
 from __future__ import annotations
 
@@ -73,8 +73,6 @@ _REPEAT: Final = 5
 
 @dataclass(frozen=True)
 class RunResult:
-    """The result of a run: the signature, and whether its outputs agree with the reference."""
-
     signature: str
     agrees: bool
     lines: tuple[str, ...]
@@ -82,7 +80,7 @@ class RunResult:
 
 @dataclass(frozen=True)
 class TimeResult:
-    """Measured seconds of a call."""
+    """Seconds of a call."""
 
     function: str
     median: float
@@ -93,18 +91,13 @@ class TimeResult:
 
 @dataclass(frozen=True)
 class _History:
-    """The states and the position among them, for undo."""
-
     states: tuple[State, ...]
     at: int
 
 
 class Session:
-    """A program and its states. The position moves among the states; at the last one, a step runs the next item of the
-    pipeline. A primitive that is applied at an earlier state replaces the later ones.
-
-    All methods raise `WeftError`, and then change nothing.
-    """
+    """At the last state, a step runs the next item of the pipeline; a primitive that is applied at an earlier one
+    replaces the later ones. All methods raise `WeftError`, and then change nothing."""
 
     def __init__(
         self,
@@ -114,8 +107,8 @@ class Session:
         shapes: Mapping[str, str] | None = None,
         options: BuildOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """Reads the program of a file (as `weft show` does), and makes the list of passes to step through: those of
-        `weft.build` for the target, or `passes` in the syntax of `weft-opt -p`. Also raises `OSError`."""
+        """Read a file, as `weft show` does. `passes` have the syntax of `weft-opt -p`; by default they are those of
+        `weft.build`. Also raises `OSError`."""
         self.file = file
         self.target = Target.parse(target)
         self.options = options
@@ -144,11 +137,11 @@ class Session:
 
     @property
     def previous(self) -> State:
-        """The state before the current one, or the first one itself at the start."""
+        """The state before the current one, if there is one."""
         return self._now.states[max(self._now.at - 1, 0)]
 
     def upcoming(self) -> list[str]:
-        """Returns the titles of the items that run after the last state. Stages are one entry until they begin."""
+        """Returns the titles of the items to run. Stages are one entry until they begin."""
         return [item.title for item in self.states[-1].rest]
 
     def state_at(self, position: int) -> State:
@@ -159,7 +152,7 @@ class Session:
     # Moves
 
     def step(self, count: int = 1) -> State:
-        """Move forward, or run the pipeline at the last state. If a step fails, the steps before it remain."""
+        """If a step fails, the steps before it remain."""
         if count < 1:
             raise CompileError(f"step takes a positive count, got {count}")
         for _ in range(count):
@@ -167,7 +160,6 @@ class Session:
         return self.state
 
     def step_to_change(self) -> State:
-        """Step until the program changes."""
         before = self.state.text
         while self._forward().text == before and (self.state.rest or self.at + 1 < len(self.states)):
             pass
@@ -204,8 +196,7 @@ class Session:
     # Changes
 
     def apply(self, text: str) -> State:
-        """Apply a primitive, as `split(i, [None, 4])` or `a, b = split(Y.i, [None, 4])`, or passes as `weft-opt -p`
-        takes them. Undone by `undo`."""
+        """Apply a primitive, as `a, b = split(Y.i, [None, 4])`, or passes as `weft-opt -p` takes them."""
         text = text.strip()
         if not text:
             raise CompileError("apply takes a primitive, as split(i, [None, 4]), or passes")
@@ -242,7 +233,6 @@ class Session:
         return state
 
     def undo(self) -> State:
-        """Restore the states before the last applied primitive."""
         if not self._before:
             raise CompileError("there is nothing to undo")
         self._undone.append(self._now)
@@ -259,7 +249,7 @@ class Session:
     # Views
 
     def changed_functions(self) -> list[str]:
-        """Returns the functions that the current state changed, or all for the first state."""
+        """Returns all functions for the first state."""
         before = self.previous.parts if self.at else {}
         return [name for name, text in self.state.parts.items() if before.get(name) != text]
 
@@ -270,13 +260,12 @@ class Session:
         return list(known) if func is None else [func]
 
     def loops(self, func: str | None = None) -> list[Tree]:
-        """Returns the loop tree of a function, or of all."""
         known = functions_of(self.state.module)
         return [loop_tree(known[name]) for name in self._functions(func) if known[name].body.blocks]
 
     def buffers(self, func: str | None = None) -> list[tuple[str, Table]]:
-        """Returns titled tables of the buffers of a function, or of all: of block loops, with the bytes that they move;
-        of lowered functions, and then of their constants."""
+        """Returns titled tables: for block loops with the bytes that they move; for lowered functions followed by
+        constants."""
         known = functions_of(self.state.module)
         memory = memory_rows(self.state.module)
         tables: list[tuple[str, Table]] = []
@@ -290,20 +279,19 @@ class Session:
         return [*tables, *([("constants", memory_table(constants))] if constants else [])]
 
     def found_lines(self, wanted: re.Pattern[str]) -> list[tuple[int, str]]:
-        """Returns the lines of the program that match, with their numbers from 1."""
+        """Numbers count from 1."""
         lines = enumerate(self.state.text.split("\n"), 1)
         return [(number, line) for number, line in lines if wanted.search(line)]
 
     def found_loops(self, wanted: re.Pattern[str]) -> list[tuple[str, str]]:
-        """Returns the lines of loop trees that match, with their functions."""
         trees = ((name, tree) for name in functions_of(self.state.module) for tree in self.loops(name))
         return [(name, line) for name, tree in trees for line in str(tree).split("\n") if wanted.search(line)]
 
     # Runs
 
     def run(self, func: str | None = None, seed: int = 0) -> RunResult:
-        """Compile the program as it is, run it on random arrays, and compare with the interpreter on the input. If the
-        interpreter would take long, compare with the compiled unscheduled input."""
+        """Run the program on random arrays, and compare with the interpreter on the input, or if that would take long,
+        with the compiled unscheduled input."""
         library, name, as_is = self._compiled(func)
         compiled = library[name]
         original = self.states[0].module
@@ -332,7 +320,7 @@ class Session:
         return RunResult(str(signature), agrees, tuple(lines))
 
     def time(self, func: str | None = None) -> TimeResult:
-        """Measure calls of the program as it is, on random arrays."""
+        """Measure calls of the current program on random arrays."""
         library, name, as_is = self._compiled(func)
         compiled = library[name]
         values = make_arguments(compiled.signature, Request({}, 0, needs_positive(self.states[0].module)))
@@ -344,7 +332,6 @@ class Session:
         return found
 
     def _compiled(self, func: str | None) -> tuple[Library, str, str]:
-        """Returns the library of the current state, the name of its entry function, and how it was compiled."""
         state = self.state
         has_loops = any(isinstance(op, ForOp | BlockOp) for op in operations_in(state.module))
         by_default = not has_loops and not state.group
@@ -368,7 +355,7 @@ class Session:
     # Files
 
     def saved_text(self, form: str) -> str:
-        """Returns the text of the current state in one of `FORMATS`."""
+        """`form` is one of `FORMATS`."""
         state = self.state
         if form == "program":
             return f"{text_of(state.module)}\n"
@@ -392,7 +379,7 @@ class Session:
         )
 
     def save(self, form: str, path: str, *, overwrite: bool = False) -> Path:
-        """Write the current state in one of `FORMATS`. An existing file is replaced only with `overwrite`."""
+        """`form` is one of `FORMATS`. An existing file is replaced only with `overwrite`."""
         file = Path(path)
         check_output(file)
         if file.exists() and not overwrite:
@@ -402,7 +389,6 @@ class Session:
 
 
 def _completed(state: State) -> State:
-    """Returns the state after the lowering that has begun."""
     group = state.group
     while group and state.rest and isinstance(state.rest[0], PassItem) and state.rest[0].group == group:
         state = advanced(state)
@@ -423,7 +409,7 @@ def _is_call(text: str) -> bool:
 
 
 def _with_owner(text: str) -> str:
-    """Returns a call as one of a method of `sch`, with names as Python writes them: `i` for `%i`."""
+    """Make a call one of `sch`, with names as Python writes them: `i` for `%i`."""
     parts = text.split('"')
     parts[::2] = [re.sub(r"((?:^|[(,\[=])\s*)%(?=\w)", r"\1", part) for part in parts[::2]]
     text = '"'.join(parts)
@@ -439,7 +425,7 @@ def _with_owner(text: str) -> str:
 
 
 def text_pattern(text: str) -> re.Pattern[str]:
-    """Returns a pattern that matches a text. Upper and lower case are the same unless the text has upper case."""
+    """Case is ignored unless the text has upper case."""
     return re.compile(re.escape(text), re.IGNORECASE if text == text.lower() else 0)
 
 

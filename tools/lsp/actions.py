@@ -71,7 +71,6 @@ def _loop_or_block(document: Document, line: int) -> ForOp | BlockOp | None:
 
 
 def primitives_for(op: ForOp | BlockOp) -> Iterator[tuple[str, str]]:
-    """Yields titles of schedule primitives that apply to `op`, and the passes for them."""
     if isinstance(op, BlockOp):
         name = f'block="{op.label}"{_func(op)}'
         yield f'Inline block "{op.label}" into its readers', f"tir-compute-inline{{{name}}}"
@@ -117,14 +116,12 @@ def _func(op: Operation) -> str:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The text that replaces a function."""
-
     edit: TextEdit
 
 
 def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
-    """Run passes on a copy of the program at a line, and print the function at the line, without the comments inside.
-    Raises `ScheduleError` and `CompileError` if a pass fails."""
+    """Returns the function at a line after passes, without the comments inside. Raises `ScheduleError` and
+    `CompileError`."""
     if document.index is None or document.change is not None:
         raise CompileError("the file does not parse as it is now")
     place = document.text.starts[line]
@@ -144,8 +141,7 @@ def apply_passes(document: Document, line: int, passes: str) -> Rewritten:
 
 
 def function_after(passes: str, module: ModuleOp, function: FuncOp) -> FuncOp:
-    """Returns a function of a module after passes, in a copy of the module. Raises `ScheduleError` and
-    `CompileError`."""
+    """Raises `ScheduleError` and `CompileError`."""
     copy = copy_of(module)
     for module_pass in parse_passes(passes, pass_factories(installed_universe())):
         module_pass.apply(Context(), copy)

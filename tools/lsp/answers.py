@@ -57,7 +57,7 @@ _KINDS = {"func.func": SymbolKind.Function, "tir.for": SymbolKind.Array, "tir.bl
 
 @dataclass
 class Document:
-    """An open file: its current text, and the index of the last successful parse."""
+    """`index` is of the last successful parse."""
 
     uri: str
     text: Text
@@ -69,11 +69,11 @@ class Document:
             self.change = Change(self.index.text.content, self.text.content)
 
     def to_index(self, offset: int) -> int | None:
-        """Returns the offset in the text of the index, or None in a changed part."""
+        """Returns None in a changed part."""
         return offset if self.change is None else self.change.to_old(offset)
 
     def range(self, start: int, end: int) -> Range | None:
-        """Returns the range in the current text of offsets in the index, or None if it changed."""
+        """Returns None if the range changed."""
         if self.change is None:
             return self.text.range(start, end)
         first, last = self.change.to_new(start), self.change.to_new(end)
@@ -115,7 +115,7 @@ class Document:
         return about_operation_class(token.text)
 
     def _alias(self, name: str) -> str | None:
-        """Returns the definition of an alias, `#map = affine_map<...>`."""
+        """Returns the definition `#map = affine_map<...>`."""
         found = re.search(rf"^{re.escape(name)} *=.*", self.text.content, re.MULTILINE)
         return None if found is None else f"```mlir\n{found[0][:_SHOWN]}\n```"
 
@@ -134,7 +134,6 @@ class Document:
         return None if chunk is None else next((op for symbol, op in chunk.symbols() if symbol == name), None)
 
     def definition(self, position: Position) -> list[Location]:
-        """Returns the definition of the value, block or symbol at a position."""
         offset = self.text.offset(position)
         mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
         if chunk is None:
@@ -148,14 +147,12 @@ class Document:
         return []
 
     def _name_of_symbol(self, chunk: Chunk, op: Operation, name: str) -> tuple[int, int]:
-        """Returns the range, in the text of the index, of the name in the operation that defines a symbol."""
         start, end = chunk.places[op]
         content = "" if self.index is None else self.index.text.content
         at = content.find(name, start, end)
         return (at, at + len(name)) if at >= 0 else (start, start)
 
     def references(self, position: Position) -> list[Location]:
-        """Returns all mentions of the value, block or symbol at a position."""
         offset = self.text.offset(position)
         mention, chunk, token = self._mention(offset), self._chunk(offset), self.text.token_at(offset)
         if mention is not None and chunk is not None:
@@ -213,8 +210,7 @@ class Document:
         return found
 
     def hints(self, within: Range) -> list[InlayHint]:
-        """Returns the types of results that their lines do not contain, except those of variables of loops and blocks,
-        which are indices."""
+        """Returns the types of results that lines do not contain, except indices of loops and blocks."""
         if self.index is None:
             return []
         hints: list[InlayHint] = []
@@ -236,8 +232,7 @@ class Document:
     # Formatting
 
     def formatted(self) -> list[TextEdit]:
-        """Indent by two spaces for each open brace, strip trailing spaces, and end the text in one newline. Nothing
-        else changes, so that comments are kept."""
+        """Indent by two spaces for each open brace, strip trailing spaces, and end the text in one newline."""
         opened: list[int] = []
         """The lines of the open brackets. Several brackets on one line indent once."""
         own: dict[int, int] = {}
@@ -267,8 +262,7 @@ class Document:
     # Completion
 
     def completions(self, position: Position, ctx: Context) -> list[CompletionItem]:
-        """Returns completions at a position: names of values, symbols and blocks, operations, types and attributes; in
-        RUN lines passes, their options and targets."""
+        """Complete names, operations, types and attributes; in RUN lines passes, options and targets."""
         line = self.text.line(position.line)
         offset = self.text.offset(position)
         before = line[: offset - self.text.starts[position.line]]
@@ -294,8 +288,7 @@ class Document:
         return [*types, *([] if word is None else _operation_items(ctx, word[1]))]
 
     def _names(self, sign: str, position: Position) -> list[CompletionItem]:
-        """Returns the names with a sign that are defined before a position in the same program; for values, in the same
-        function."""
+        """Returns the names before a position in the same program; for values, in the same function."""
         limit = self.text.offset(position)
         content = self.text.content
         start = max(content.rfind("\n// -----", 0, limit), 0)
@@ -354,7 +347,6 @@ def about_block(mention: Mention) -> str | None:
 
 
 def about_operation(op: Operation) -> str:
-    """Describe an operation: its text, domain and accesses, effects, and documentation."""
     parts = [f"```mlir\n{_first_line(op)}\n```", *_domain_of(op), _effects_text(op)]
     documented = about_operation_class(op.name, type(op))
     return "\n\n".join([*parts, *([documented] if documented else [])])
@@ -365,7 +357,6 @@ def _first_line(op: Operation) -> str:
 
 
 def _domain_of(op: Operation) -> list[str]:
-    """Returns the iterations of a loop, or the domain of a block and the buffers that it accesses."""
     if isinstance(op, ForOp):
         extent = op.extent if isinstance(op.extent, int) else f"%{op.extent.name_hint or '?'}"
         return [f"iterations: 0 .. {extent}"]
@@ -399,7 +390,6 @@ def _context() -> Context:
 
 
 def about_operation_class(name: str, kind: type[Operation] | None = None) -> str | None:
-    """Returns the documentation of a kind of operation."""
     if kind is None:
         if "." not in name:
             return None
@@ -411,7 +401,7 @@ def about_operation_class(name: str, kind: type[Operation] | None = None) -> str
 
 
 def about_attribute(name: str) -> str | None:
-    """Returns the documentation of a type or attribute, such as `!sched.loop` or `#graph.dims`."""
+    """`name` is as in `!sched.loop` or `#graph.dims`."""
     ctx = _context()
     if "." not in name:
         return None
@@ -520,7 +510,6 @@ def _in_run_line(before: str) -> list[CompletionItem]:
 
 @cache
 def _operations_of(dialect: str) -> list[tuple[str, str]]:
-    """Returns the operations of a dialect, with the first line of their documentation."""
     found = _context().get_optional_dialect(dialect)
     if found is None:
         return []

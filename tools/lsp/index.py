@@ -1,4 +1,4 @@
-"""The index of a file of IR: definitions and uses with their locations, from one parse."""
+"""The index of a file of IR: definitions and uses with their locations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SEPARATOR = re.compile(r"^// -----.*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Mention:
-    """A mention of a value or block in the text, from `start` to `end`."""
+    """`start` and `end` are offsets in the text."""
 
     start: int
     end: int
@@ -44,8 +44,6 @@ class Mention:
 
 @dataclass
 class Chunk:
-    """A parsed program of a file."""
-
     module: ModuleOp
     start: int
     """The offset of its text in the file."""
@@ -102,8 +100,6 @@ class Chunk:
 
 @dataclass
 class FileIndex:
-    """A text and its programs."""
-
     text: Text
     chunks: list[Chunk]
 
@@ -117,7 +113,7 @@ class FileIndex:
 
 @dataclass
 class Analysis:
-    """The result of one parse. `index` is None if no chunk parses, and lacks chunks that do not parse."""
+    """`index` is None if no chunk parses, and lacks chunks that do not parse."""
 
     diagnostics: list[Diagnostic]
     index: FileIndex | None
@@ -126,8 +122,6 @@ class Analysis:
 
 
 class IndexingParser(LocatedParser):
-    """A parser that records the locations of names and operations."""
-
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0, *, base: int = 0) -> None:
         self.base = base
         self.mentions: list[Mention] = []
@@ -191,10 +185,8 @@ class IndexingParser(LocatedParser):
 
 
 def analyse(ctx: Context, content: str, name: str) -> Analysis:
-    """Parse and verify a text, in chunks if separators `// -----` divide it.
-
-    Diagnostics that comments expect (`expected-error`) are not reported; missing ones are.
-    """
+    """Parse and verify a text, in chunks between `// -----`. Diagnostics that comments expect (`expected-error`) are
+    not reported; missing ones are."""
     text = Text(content)
     diagnostics: list[Diagnostic] = []
     chunks: list[Chunk] = []
@@ -222,7 +214,7 @@ def analyse(ctx: Context, content: str, name: str) -> Analysis:
 
 
 def _runs_passes(content: str) -> bool:
-    """Returns whether RUN lines run passes, whose diagnostics parsing does not determine."""
+    """Parsing does not determine the diagnostics of passes."""
     return re.search(r"^// RUN:.*\s(-p|--passes|--pass-pipeline)[ =]", content, re.MULTILINE) is not None
 
 
@@ -235,7 +227,7 @@ def _chunks(content: str) -> Iterator[tuple[int, str]]:
 
 
 def defining_operation(value: SSAValue) -> Operation | None:
-    """Returns the operation that defines a value as its result or as an argument of its region."""
+    """The value is a result of the operation or an argument of its region."""
     if isinstance(value, OpResult):
         return value.op
     return value.block.parent_op() if isinstance(value, BlockArgument) else None

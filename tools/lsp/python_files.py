@@ -1,5 +1,4 @@
-"""Errors of Python files with weft.script, and primitives for the loops of their functions. The file runs in a child
-process, as an import would run it."""
+"""Errors of Python files with weft.script, and primitives for their loops. A child process imports the file."""
 
 from __future__ import annotations
 
@@ -36,8 +35,6 @@ def uses_script(content: str) -> bool:
 
 @dataclass(frozen=True)
 class ScriptAction:
-    """A schedule primitive for a loop or block of a script."""
-
     line: int
     """The line of the loop, from 1."""
     title: str
@@ -46,14 +43,12 @@ class ScriptAction:
 
 @dataclass(frozen=True)
 class Examined:
-    """The errors of a Python file, or else the actions for the parts of it that can be scheduled."""
-
     diagnostics: Sequence[Diagnostic] = ()
     actions: Sequence[ScriptAction] = ()
 
 
 def examine(path: str, content: str, *, saved: bool) -> Examined:
-    """Returns the errors of a file: of its syntax, and if it is saved, of its functions of weft.script."""
+    """Functions of weft.script are examined only if the file is saved."""
     try:
         ast.parse(content, path)
     except SyntaxError as error:
@@ -65,7 +60,7 @@ def examine(path: str, content: str, *, saved: bool) -> Examined:
 
 
 def examined(path: str) -> Examined:
-    """Returns the errors of importing a file, or its actions. Runs in the child process."""
+    """Runs in the child process."""
     try:
         namespace = load_python_file(path)
     except CompileError as error:
@@ -77,7 +72,6 @@ def examined(path: str) -> Examined:
 
 
 def _loops_and_blocks(namespace: ModuleType, path: str) -> Iterator[tuple[int, ForOp | BlockOp]]:
-    """Yields the loops and blocks that lines of a file make."""
     modules = {id(value): value for value in vars(namespace).values() if isinstance(value, ModuleOp)}
     for module in modules.values():
         for op in operations_in(module):
@@ -87,8 +81,8 @@ def _loops_and_blocks(namespace: ModuleType, path: str) -> Iterator[tuple[int, F
 
 
 def scheduled_script(path: str, content: str, line: int, passes: str) -> str | list[Diagnostic]:
-    """Returns the script of the function at a line (from 1) after passes, or the errors of the passes. Raises
-    `CompileError` if the file is not as it was saved."""
+    """Returns the script of the function at a line (from 1), or the errors of the passes. Raises `CompileError` for an
+    unsaved file."""
     if Path(path).read_text(encoding="utf-8").replace("\r\n", "\n") != content:
         raise CompileError("save the file first: its loops are known from the saved one")
     found = limited_call(_LIMITS, script_after, path, line, passes)
@@ -96,7 +90,7 @@ def scheduled_script(path: str, content: str, line: int, passes: str) -> str | l
 
 
 def script_after(path: str, line: int, passes: str) -> str | list[Diagnostic]:
-    """Returns the result of `scheduled_script`. Runs in the child process."""
+    """Runs in the child process."""
     try:
         namespace = load_python_file(path)
         op = next((op for at, op in _loops_and_blocks(namespace, path) if at == line), None)

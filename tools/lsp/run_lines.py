@@ -1,4 +1,4 @@
-"""`RUN:` and `CHECK:` lines of a test: their words, their mistakes, and new CHECK lines from the output of a run."""
+"""`RUN:` and `CHECK:` lines of a test."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _SECONDS: Final = 60
 
 @dataclass(frozen=True)
 class RunLine:
-    """A command of a RUN line, with the line (from 0) on which it begins."""
+    """`line` counts from 0."""
 
     line: int
     command: str
 
     @property
     def words(self) -> list[str] | None:
-        """The words of its first command if that is weft-opt, otherwise None."""
+        """The words of the first command if that is weft-opt."""
         first = re.split(r"\s(?:\||2?>|&&|;|<)", self.command)[0]
         try:
             words = shlex.split(first)
@@ -43,14 +43,14 @@ class RunLine:
 
     @property
     def prefixes(self) -> list[str]:
-        """The prefixes of the CHECK lines that its output is compared with; empty without filecheck."""
+        """The prefixes of its CHECK lines; empty without filecheck."""
         if "filecheck" not in self.command.lower():
             return []
         return [p for found in _PREFIX.findall(self.command) for p in found.split(",")] or ["CHECK"]
 
 
 def run_lines(content: str) -> list[RunLine]:
-    """Returns the RUN lines of a file; a trailing backslash joins the next one."""
+    """A trailing backslash joins the next line."""
     found: list[RunLine] = []
     pending = ""
     begun = 0
@@ -68,14 +68,12 @@ def run_lines(content: str) -> list[RunLine]:
 
 @dataclass(frozen=True)
 class PrefixMistake:
-    """A prefix of lines that no RUN line checks, or of a RUN line without lines."""
-
     line: int
     message: str
 
 
 def prefix_mistakes(content: str) -> Iterator[PrefixMistake]:
-    """Yields the CHECK lines whose prefix occurs in no RUN line, and the prefixes of RUN lines without CHECK lines."""
+    """Yields CHECK lines without a RUN line, and RUN lines without CHECK lines."""
     runs = run_lines(content)
     checked = {prefix: run.line for run in runs for prefix in run.prefixes}
     if not checked:
@@ -98,8 +96,7 @@ def _whole(content: str, prefix: str) -> str:
 
 
 def output_of(run: RunLine, content: str, file: Path) -> str:
-    """Returns the output of weft-opt for the text of a file, which need not be saved. Raises `CompileError` if it
-    fails."""
+    """The text of the file need not be saved. Raises `CompileError` if weft-opt fails."""
     words = run.words
     if words is None:
         raise CompileError("this RUN line runs no weft-opt")
@@ -129,8 +126,7 @@ _VALUE = re.compile(r"%[\w$.-]+")
 
 
 def check_lines(output: str, prefix: str) -> dict[str, list[str]]:
-    """Returns the CHECK lines of each top-level operation with a symbol, by the symbol; patterns replace names of
-    values."""
+    """Returns lines by the symbol of a top-level operation; patterns replace names of values."""
     found: dict[str, list[str]] = {}
     names: dict[str, str] = {}
     lines: list[str] = []
@@ -166,8 +162,8 @@ def _escaped(line: str) -> str:
 
 
 def with_checks(content: str, lines: dict[str, list[str]], prefix: str, starts: Sequence[tuple[str, int]]) -> str:
-    """Returns a file with the CHECK lines of `prefix` replaced: those of a symbol before the line (from 0) of its
-    definition, according to `starts`; the others at the end."""
+    """Replace the CHECK lines of `prefix`: those of a symbol before the line (from 0) in `starts`; the others at the
+    end."""
     own = re.compile(rf"^\s*//\s*{re.escape(prefix)}(?:-(?:NEXT|SAME|NOT|LABEL|DAG|COUNT-\d+|EMPTY))?:")
     places = {line: symbol for symbol, line in starts if symbol in lines}
     written: list[str] = []

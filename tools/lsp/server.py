@@ -1,4 +1,4 @@
-"""The language server: open documents, their analysis in the background, and the requests of an editor."""
+"""The language server: open documents, their analysis in the background, and requests."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ _SEVERITIES: Final = {
 
 
 class WeftServer(LanguageServer):
-    """The state of the server: the results for each open file."""
-
     def __init__(self) -> None:
         super().__init__("weft-lsp", version("weft"), text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
         self.context = context()
@@ -116,7 +114,6 @@ class WeftServer(LanguageServer):
         return self.known_document(uri)
 
     def known_document(self, uri: str) -> Document:
-        """Returns a file with its last successful parse, if there is one."""
         content, index = self.text(uri), self.indices.get(uri)
         known = self._documents.get(uri)
         if known is None or known.index is not index or known.text.content != content:
@@ -222,7 +219,7 @@ def make_server() -> WeftServer:
 
     @server.command(APPLY)
     async def _(ls: WeftServer, uri: str, line: int, passes: str) -> None:
-        """Apply a primitive; a refusal becomes a diagnostic."""
+        """A refusal becomes a diagnostic."""
         document = await ls.document(uri)
         path = to_fs_path(uri) or uri
         if isinstance(document, PythonDocument):
@@ -243,7 +240,7 @@ def make_server() -> WeftServer:
 
     @server.command(RUN)
     async def _(ls: WeftServer, uri: str, line: int) -> str | None:
-        """Run the RUN line. Show and return the difference."""
+        """Show and return the difference."""
         found = await _run(ls, uri, line)
         if found is None:
             return None
@@ -260,7 +257,6 @@ def make_server() -> WeftServer:
 
     @server.command(UPDATE)
     async def _(ls: WeftServer, uri: str, line: int, prefix: str) -> None:
-        """Replace the CHECK lines of a prefix by those of the output of a RUN line."""
         found = await _run(ls, uri, line)
         if found is None:
             return
@@ -278,7 +274,7 @@ def make_server() -> WeftServer:
 
 
 async def _run(ls: WeftServer, uri: str, line: int) -> tuple[str, str] | None:
-    """Returns the text of a file and the output of its RUN line. A failure is shown."""
+    """A failure is shown."""
     content = ls.text(uri)
     run = next((run for run in run_lines(content) if run.line == line), None)
     if run is None:
@@ -299,7 +295,7 @@ def _refuse(ls: WeftServer, uri: str, where: lsp.Range, message: str) -> None:
 
 
 async def _schedule_script(ls: WeftServer, document: PythonDocument, line: int, passes: str) -> None:
-    """Apply a primitive to a script; a refusal becomes a diagnostic."""
+    """A refusal becomes a diagnostic."""
     uri, text = document.uri, document.text
     path = to_fs_path(uri) or uri
     arguments = path, text.content, line + 1, passes

@@ -1,4 +1,4 @@
-"""Text positions as editors count them, in lines and UTF-16 units; and offsets in an older text."""
+"""Text positions as editors count them, in lines and UTF-16 units; offsets in an older text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Token:
-    """A token of a text: a name with its sign (`%a`, `@f`, `^bb0`, `!sched.loop`, `tir.for`), a string, a comment or a
-    bracket."""
+    """A name with its sign (`%a`, `@f`, `^bb0`, `!sched.loop`, `tir.for`), a string, a comment or a bracket."""
 
     kind: str
     start: int
@@ -27,8 +26,6 @@ class Token:
 
 @dataclass(frozen=True)
 class Text:
-    """A text with its lines."""
-
     content: str
 
     @cached_property
@@ -36,7 +33,7 @@ class Text:
         return [0, *(m.end() for m in re.finditer("\n", self.content))]
 
     def line(self, number: int) -> str:
-        """Returns the line with a number from 0, without its newline, or an empty text if there is none."""
+        """Lines count from 0 and have no newline; empty beyond the end."""
         if not 0 <= number < len(self.starts):
             return ""
         end = self.starts[number + 1] - 1 if number + 1 < len(self.starts) else len(self.content)
@@ -77,7 +74,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Change:
-    """A mapping of offsets between two texts that differ in one range."""
+    """Maps offsets between two texts that differ in one range."""
 
     old: str
     new: str
@@ -89,18 +86,18 @@ class Change:
         return prefix, min(_common(self.old[::-1], self.new[::-1]), shorter)
 
     def to_old(self, offset: int) -> int | None:
-        """Returns the offset in the old text, or None within the changed range."""
+        """Returns None within the changed range."""
         return _moved(offset, len(self.new), len(self.old), *self._ends)
 
     def to_new(self, offset: int) -> int | None:
-        """Returns the offset in the new text, or None within the changed range."""
+        """Returns None within the changed range."""
         return _moved(offset, len(self.old), len(self.new), *self._ends)
 
 
 def _common(first: str, second: str) -> int:
     if first == second:
         return len(first)
-    # Halves are compared as a whole: texts have hundreds of thousands of characters.
+    # Halves are compared as a whole: texts may have hundreds of thousands of characters.
     low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2

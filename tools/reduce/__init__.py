@@ -1,1 +1,1 @@
-"""Delta debugging of programs: edits that make them smaller, and tests whether a fault remains."""
+"""Delta debugging of programs."""

@@ -24,8 +24,8 @@ INTERPRETER = "interpreter"
 
 
 def difference_between(module: ModuleOp, backends: Sequence[str]) -> str | None:
-    """Returns a description of the first difference between the outputs of the entry function on the same random
-    arguments, or None if all agree. `backends` are targets, at least one, and "interpreter". Raises `CompileError`."""
+    """Returns the first difference between outputs on the same random arguments, or None. `backends` are targets, at
+    least one, and "interpreter". Raises `CompileError`."""
     name = entry_function(module, None).sym_name.data
     compiled = {
         kind: build_module(module, Target.parse(kind), BuildOptions())[name] for kind in backends if kind != INTERPRETER

@@ -1,8 +1,5 @@
-"""Edits that make a module smaller. Each function lists the places to which its edit applies.
-
-An edit changes the module in place and may leave IR that does not verify; the caller checks the result. The places of a
-copy of a module are listed in the same order, so that an index identifies a place in all copies.
-"""
+"""Edits that make a module smaller. Each function lists its places, in the same order in copies of a module. An edit
+changes the module in place and may leave IR that does not verify."""
 
 from __future__ import annotations
 
@@ -40,13 +37,12 @@ Listing: TypeAlias = Callable[[ModuleOp], list[Edit]]
 
 
 def erase_operations(module: ModuleOp) -> list[Edit]:
-    """Erase an operation and everything that depends on its results or its symbol: functions, regions, steps of
-    schedules."""
+    """Erase an operation and its dependents: functions, regions, steps of schedules."""
     return [partial(_erase, op, module) for op in _inside(module) if not _is_terminator(op)]
 
 
 def erase_bodies(module: ModuleOp) -> list[Edit]:
-    """Replace a function by its declaration; drop the parameters and results of a declaration."""
+    """Replace a function by its declaration; drop parameters and results of declarations."""
 
     def declare(function: FuncOp) -> None:
         if function.parent is not None:
@@ -58,7 +54,7 @@ def erase_bodies(module: ModuleOp) -> list[Edit]:
 
 
 def replace_by_operands(module: ModuleOp) -> list[Edit]:
-    """Replace each result of an operation by an operand of its type; in schedules, omit a step."""
+    """Replace results by operands of their types; in schedules, omit a step."""
 
     def replace(op: Operation) -> None:
         _replace(op, [next((v for v in op.operands if v.type == result.type), None) for result in op.results])
@@ -67,7 +63,7 @@ def replace_by_operands(module: ModuleOp) -> list[Edit]:
 
 
 def replace_by_earlier_values(module: ModuleOp) -> list[Edit]:
-    """Replace each result of an operation by the first visible value of its type."""
+    """Replace results by the first visible values of their types."""
 
     def replace(op: Operation) -> None:
         visible = list(_visible(op)) if op.parent is not None else []
@@ -103,8 +99,7 @@ def replace_by_parameters(module: ModuleOp) -> list[Edit]:
 
 
 def unwrap_regions(module: ModuleOp) -> list[Edit]:
-    """Inline the region of an operation once: arguments become 0 or operands of their type, results the yielded
-    values."""
+    """Inline a region once: arguments become 0 or operands, results the yielded values."""
     return [
         partial(_unwrap, op)
         for op in _inside(module)
@@ -115,7 +110,7 @@ def unwrap_regions(module: ModuleOp) -> list[Edit]:
 
 
 def return_earlier(module: ModuleOp) -> list[Edit]:
-    """Return, or yield, an operand of the operation whose result is returned."""
+    """Return, or yield, an operand of the returned operation."""
 
     def shorten(terminator: Operation, position: int) -> None:
         if terminator.parent is None or position >= len(terminator.operands):
@@ -136,7 +131,7 @@ def return_earlier(module: ModuleOp) -> list[Edit]:
 def drop_parameters(module: ModuleOp) -> list[Edit]:
 
     def drop(function: FuncOp, position: int, calls: Sequence[Operation]) -> None:
-        # Later parameters are dropped first, so that indices stay valid.
+        # Later parameters first, so that indices stay valid.
         argument = function.body.block.args[position]
         if function.parent is None or argument.first_use is not None:
             return
@@ -190,7 +185,7 @@ def drop_attributes(module: ModuleOp) -> list[Edit]:
 
 
 def simplify_constants(module: ModuleOp) -> list[Edit]:
-    """Replace all elements of a constant by its first one, then by 0, then floats by 1."""
+    """Replace the elements of a constant by its first one, then by 0, then floats by 1."""
 
     def replace(table: dict[str, Attribute], name: str, simpler: Callable[[Attribute], Attribute]) -> None:
         table[name] = _rewritten(table[name], simpler)
@@ -220,18 +215,18 @@ EDITS: Final[Mapping[str, Listing]] = {
 """Edits by the names of their subjects, ordered by the amount of code that they remove."""
 
 
-# Numbers in the text: extents occur in types, loops, bounds, steps of schedules and constants.
+# Numbers in the text are extents in types, loops, bounds, steps of schedules and constants.
 
 _NUMBER = re.compile(r"(?:(?<![\w.%@#^!$\"+-])|(?<=\dx)|(?<=\?x)|(?<=<)|(?<=, ))(?<!%)[1-9]\d*(?=x[\d?a-z!]|(?![\w.]))")
 
 
 def numbers_in(text: str) -> list[int]:
-    """Returns the integers above 1 in a program, in descending order."""
+    """Returns the integers above 1 in descending order."""
     return sorted({number for m in _NUMBER.finditer(text) if (number := int(m[0])) > 1}, reverse=True)
 
 
 def smaller_numbers(text: str) -> Iterator[str]:
-    """Yields programs in which a number, alone or with its multiples, is replaced by a smaller one everywhere."""
+    """Replace a number, or also its multiples, by a smaller one everywhere."""
     for number in numbers_in(text):
         for smaller in dict.fromkeys((1, 2, 4, number // 2, number - 1)):
             if smaller < number:
@@ -247,7 +242,7 @@ _FLOAT = re.compile(r"-?\d\.\d+e[+-]\d+")
 
 
 def total_of_numbers(text: str) -> int:
-    """Returns the sum of the bit lengths of the integers of a program, plus the number of floats other than 0 and 1."""
+    """Returns the bit lengths of integers, plus the number of floats other than 0 and 1."""
     floats = sum(float(found) not in (0.0, 1.0) for found in _FLOAT.findall(text))
     return sum(int(m[0]).bit_length() for m in _NUMBER.finditer(text)) + floats
 
@@ -272,7 +267,7 @@ def _is_terminator(op: Operation) -> bool:
 
 
 def _erase(op: Operation, module: ModuleOp) -> None:
-    """Erase `op` and its dependents, unless a terminator is one of them."""
+    """Erase `op` and its dependents, unless they include a terminator."""
     if op.parent is None:
         return
     doomed = dict.fromkeys([op])
@@ -307,7 +302,7 @@ def _references(module: ModuleOp, op: Operation) -> list[Operation]:
 
 
 def _replace(op: Operation, values: Sequence[SSAValue | None]) -> None:
-    """Replace each result of `op` by a value and erase `op`; an unused result needs no value."""
+    """An unused result needs no value."""
     if op.parent is None:
         return
     for result, value in zip(op.results, values, strict=True):
@@ -321,7 +316,7 @@ def _replace(op: Operation, values: Sequence[SSAValue | None]) -> None:
 
 
 def _visible(op: Operation) -> Iterator[SSAValue]:
-    """Yields the values visible at `op`, up to its function, outermost first."""
+    """Outermost first, up to the function."""
     chain = [op]
     for around in ancestors(op):
         if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):
@@ -373,13 +368,13 @@ def _unwrap(op: Operation) -> None:
 
 
 def _yields(op: Operation) -> bool:
-    """Returns whether the operands of a terminator are the results of the enclosing operation."""
+    """Returns whether the operands of a terminator are the results of the parent."""
     parent = op.parent_op()
     return parent is not None and len(parent.results) == len(op.operands) > 0 and not isinstance(parent, FuncOp)
 
 
 def _follow_type(terminator: Operation, position: int) -> None:
-    """Propagate the type of an operand of a terminator to the results of the enclosing operation."""
+    """Propagate the type of an operand to the results of the parent."""
     parent, type_ = terminator.parent_op(), terminator.operands[position].type
     if isinstance(parent, FuncOp):
         _update_type(parent)
@@ -414,7 +409,6 @@ def _parts(attribute: Attribute) -> Iterable[Attribute]:
 
 
 def _holds(attribute: Attribute, kind: type[Attribute]) -> bool:
-    """Returns whether an attribute is of a kind, or an array or dictionary with such an attribute."""
     return isinstance(attribute, kind) or (
         isinstance(attribute, ArrayAttr | DictionaryAttr) and any(_holds(part, kind) for part in _parts(attribute))
     )
@@ -450,7 +444,6 @@ def _one(attribute: Attribute) -> Attribute:
 
 
 def size_of(module: ModuleOp) -> int:
-    """Returns twice the number of operations of a module, plus the numbers of parameters and results of functions."""
     size = 0
     for op in _inside(module):
         size += 2

@@ -1,5 +1,4 @@
-"""Tests whether a program is interesting, run in child processes because crashes and endless loops are possible
-outcomes."""
+"""Tests whether a program is interesting, in child processes because it may crash or loop."""
 
 from __future__ import annotations
 
@@ -25,17 +24,14 @@ _CHANGED: Final = r"pass '[^']*' changed the meaning of the program"
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether a program verifies and is interesting; `seen` describes the outcome."""
-
     verifies: bool
     interesting: bool
     seen: str
+    """The outcome in words."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of `weft-opt` on a program."""
-
     passes: str = ""
     target: str = "mlir"
     allow_unregistered: bool = False
@@ -67,7 +63,7 @@ class Question:
     seconds: float = 30.0
 
     def ask(self, program: str) -> Answer:
-        """Test the text of a program. A program that exceeds the time limit is not interesting."""
+        """A program that exceeds the time limit is not interesting."""
         limits = Limits(self.seconds, 0)
         found = limited_call(limits, _answer, self, program)
         if isinstance(found, Failure):
@@ -77,8 +73,7 @@ class Question:
         return found
 
     def _after_failure(self, failure: Failure, program: str) -> Answer:
-        """Returns the answer if the process ended: the program is interesting if it verifies, unless its verification
-        ended the process."""
+        """The process ended: the program is interesting if it verifies."""
         seen = str(failure)
         verified = limited_call(Limits(self.seconds, 0), _answer, Question("test", self.run), program)
         if isinstance(verified, Failure) or not verified.verifies:
@@ -110,7 +105,7 @@ class Question:
 
 
 def _ending(reason: str) -> str:
-    """Returns the reason why a process ended, without details that vary between runs."""
+    """Remove details that vary between runs."""
     return reason.partition(":")[0]
 
 
@@ -151,8 +146,7 @@ def _after(question: Question, error: Exception) -> Answer:
 
 
 def _crash_name(error: Exception) -> str | None:
-    """Returns a name of a bug by the class of the exception and the function that raised it, or None for an error about
-    the program."""
+    """Returns the exception and the function that raised it, or None for an error about the program."""
     cause: BaseException | None = error.__cause__ if isinstance(error, ForeignPassError) else error
     if cause is None or (isinstance(cause, Exception) and is_user_error(cause)):
         return None

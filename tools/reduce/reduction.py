@@ -1,5 +1,4 @@
-"""The search for a smaller program: edits are applied to many places at once, then to fewer, while any of them
-succeeds."""
+"""The search for a smaller program: edits apply to many places at once, then to fewer, while any succeeds."""
 
 from __future__ import annotations
 
@@ -32,8 +31,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Candidate:
-    """A program and the passes to run on it."""
-
     text: str
     passes: tuple[ModulePass, ...]
     operations: int
@@ -54,7 +51,7 @@ class Candidate:
         return f"{self.operations} operations{passes}"
 
     def is_smaller_than(self, other: Candidate) -> bool:
-        """Compare by passes and operations, then by numbers, then by the length of the text."""
+        """Compare passes and operations, then numbers, then the length of the text."""
 
         def measure(c: Candidate) -> tuple[int, int, int]:
             return c.size + 2 * _count(c.passes), total_of_numbers(c.text), len(c.text) + len(c.pipeline)
@@ -64,14 +61,13 @@ class Candidate:
 
 @dataclass
 class Journal:
-    """A file of answers, so that an interrupted reduction repeats no test."""
+    """Answers in a file, so that an interrupted reduction repeats no test."""
 
     path: Path
     answers: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def begin(self, settings: str, *, resume: bool) -> None:
-        """Read the answers if `resume`, otherwise start a new file. Raises `CompileError` for a journal with settings
-        other than `settings`."""
+        """Read the answers if `resume`. Raises `CompileError` for a journal with other settings."""
         if resume and self.path.exists():
             head, *lines = self.path.read_text().splitlines() or [""]
             if head != settings:
@@ -89,7 +85,7 @@ class Journal:
 
 
 class Reduction:
-    """Searches for the smallest candidate that `question` finds interesting, and passes each smaller one to `found`."""
+    """Passes each smaller interesting candidate to `found`."""
 
     def __init__(
         self,
@@ -137,7 +133,6 @@ class Reduction:
             best = found
 
     def _reduce_module(self, best: Candidate, what: str) -> Candidate:
-        """Apply an edit to ever smaller parts of its places."""
         self._told(what)
         listing = EDITS[what]
 
@@ -187,7 +182,6 @@ class Reduction:
     def _first_of(
         self, best: Candidate, candidates: Iterable[tuple[int, Candidate | None]]
     ) -> tuple[int, Candidate] | None:
-        """Returns the first candidate that is smaller than `best` and interesting, with its number, or None."""
         pending = (
             (number, candidate)
             for number, candidate in candidates
@@ -233,7 +227,7 @@ def _count(passes: Sequence[ModulePass]) -> int:
 
 
 def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModulePass, ...]]:
-    """Yields pipelines without a run of passes, longest runs first; then with fewer options."""
+    """Omit runs of passes, longest first; then options."""
     length = len(passes)
     while length:
         for start in range(0, len(passes), length):
@@ -245,7 +239,7 @@ def _smaller_pipelines(passes: tuple[ModulePass, ...]) -> Iterator[tuple[ModuleP
 
 
 def _simpler(module_pass: ModulePass) -> Iterator[ModulePass]:
-    """Yields a pass with one option less, or with fewer nested passes."""
+    """Omit one option, or nested passes."""
     if isinstance(module_pass, NestedPasses):
         for inner in _smaller_pipelines(module_pass.passes):
             if inner:

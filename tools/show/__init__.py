@@ -1,1 +1,1 @@
-"""Reports of programs and of searches: collected as plain data, rendered as an HTML page or as text."""
+"""Reports of programs and of searches."""

@@ -1,4 +1,4 @@
-"""The buffers of functions: their memory, and the bytes that loops move between them and the core."""
+"""The buffers of functions, and the bytes that loops move between them and the core."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 def buffer_rows(function: FuncOp, target: Target) -> tuple[BufferRow, ...]:
-    """Returns the buffers of a tir function: its parameters in order, then the others in the order of their first
-    access."""
+    """Parameters precede other buffers, which are in the order of their first access."""
     found: dict[SSAValue, list[Access]] = {}
     by_block: dict[BlockOp, list[Access]] = {}
     for access in accesses(function):
@@ -62,14 +61,13 @@ def _row(buffer: SSAValue, found: Sequence[Access], caches: tuple[int, ...] | No
 
 
 def buffer_bytes(buffer: SSAValue) -> int | None:
-    """Returns the size of a buffer in bytes, or None if an extent is unknown."""
+    """Returns None if an extent is unknown."""
     if not isinstance(buffer.type, MemRefType) or any(extent < 0 for extent in buffer.type.get_shape()):
         return None
     return prod(buffer.type.get_shape()) * bytes_of(buffer.type.element_type)
 
 
 def _moved(buffer: SSAValue, found: Sequence[Access]) -> int | None:
-    """Returns the bytes of all executions of the accesses."""
     total = 0
     for access in found:
         loops = access.loops

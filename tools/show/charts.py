@@ -1,7 +1,4 @@
-"""Charts as SVG with the colours of the page: rooflines, convergence of searches, weights of tasks.
-
-Each has a title and a description for screen readers; the page also has its numbers as a table.
-"""
+"""Charts as SVG, with a title and a description for screen readers."""
 
 from __future__ import annotations
 
@@ -18,9 +15,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 16, 48
 
 
 def roofline_chart(roofline: Roofline, name: str) -> str:
-    """Returns a chart of speed over arithmetic intensity, on logarithmic axes: the limits of the machine as lines,
-    kernels as numbered points, filled if they were measured. The text is empty without peaks, or without a kernel that
-    computes."""
+    """Returns speed over arithmetic intensity, on logarithmic axes: limits as lines, kernels as numbered points, filled
+    if measured. Empty without peaks, or without a kernel that computes."""
     peaks = roofline.peaks
     points = [
         (number, row.names[0], x, speed(row), limit)
@@ -58,8 +54,7 @@ def roofline_chart(roofline: Roofline, name: str) -> str:
 
 
 def convergence_chart(task: TaskReport) -> str:
-    """Returns a chart of the times of the trials of a search in order, the minimum so far, and the time of the default
-    schedule."""
+    """Returns the times of trials, the minimum so far, and the time of the default schedule."""
     measured = [(at, trial.seconds) for at, trial in enumerate(task.trials, 1) if trial.seconds is not None]
     if not measured:
         return ""
@@ -103,7 +98,6 @@ def convergence_chart(task: TaskReport) -> str:
 
 
 def weight_chart(report: SearchReport) -> str:
-    """Returns a chart of the fraction of the total time that each task takes."""
     weights = [(task.name, task.weight) for task in report.tasks if task.weight]
     total = sum(weight for _, weight in weights)
     if not total:
@@ -132,7 +126,6 @@ def _axes(
     ys: tuple[float, float],
     names: tuple[str, str],
 ) -> Iterator[str]:
-    """Yields lines at the powers of ten, with their numbers, and the names of the axes."""
     for x in _powers(*xs):
         yield f'<path class="grid" d="M{across(x):.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>'
         yield _text(across(x), _HEIGHT - _BOTTOM + 18, f"{x:g}", "note middle")
@@ -149,7 +142,6 @@ def _powers(low: float, high: float) -> list[float]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Returns round numbers in an interval: 1, 2 and 5 times powers of ten."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if high / low > 4 else (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
     return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]

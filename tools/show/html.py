@@ -1,8 +1,8 @@
 """Reports as one self-contained HTML page.
 
-Tables and charts are HTML; graphs, schedules and the IR are JSON in the page, which `page.js` renders on demand. All
-texts are untrusted: HTML is escaped, and in JSON every `<` is `\\u003c`, so that no text can end its element; the
-script creates only text nodes. The content security policy of the page allows only its own script.
+Graphs, schedules and the IR are JSON in the page, which `page.js` renders on demand. All texts are untrusted: HTML is
+escaped, and in JSON every `<` is `\\u003c`, so that no text can end its element; the script creates only text nodes.
+The content security policy allows only its own script.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ from weft.tools.show.tables import (
 
 @dataclass(frozen=True)
 class _Section:
-    """A section of the page, with an entry in the navigation."""
-
     name: str
     title: str
     body: str
@@ -93,7 +91,7 @@ def _text(text: str) -> str:
 
 
 def _json(data: object) -> str:
-    """Returns JSON in ASCII for a script element, which no text in it can end."""
+    """ASCII for a script element, which no text in it can end."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -212,7 +210,6 @@ def _program_data(report: ProgramReport) -> dict[str, Any]:
 
 
 def _kernel_data(report: ProgramReport) -> list[dict[str, Any]]:
-    """Returns the kernels: functions, operators, and the places of their schedules in `report.schedules`."""
     functions = [[name.removeprefix("@") for name in steps.title.split(", ")] for steps in report.schedules]
     found: list[dict[str, Any]] = []
     for number, row in enumerate(report.roofline.rows, 1):
@@ -271,7 +268,7 @@ def _schedule(steps: ScheduleSteps, nodes: _Interned, rows: _Interned) -> dict[s
 
 
 def _tree(trees: Sequence[Tree], nodes: _Interned) -> list[int]:
-    """Returns trees as alternating depths and indices of nodes, parents before children."""
+    """Returns depths and indices of nodes in turns, parents before children."""
     flat: list[int] = []
     for tree in trees:
         for depth, node in tree.nodes():

@@ -1,4 +1,4 @@
-"""The lowering of a program: the IR after each pass, graphs, schedules, buffers, kernels."""
+"""The lowering of a program, recorded."""
 
 from __future__ import annotations
 
@@ -67,12 +67,9 @@ def program_report(
     extent: int | None = None,
     with_peaks: bool = False,
 ) -> ProgramReport:
-    """Lower a copy of a program for a target, and record the result of each stage.
-
-    An error of the program ends the lowering: the report has the stages up to then, and the error in `failure`. With
-    `with_peaks`, the limits of this machine are measured, in about a second. `extent` is that of dynamic dimensions of
-    arguments, for the arithmetic and bytes of kernels.
-    """
+    """Record each stage of the lowering of a copy. An error of the program ends it and is the `failure` of the report.
+    With `with_peaks`, the limits of this machine are measured, in about a second. `extent` is that of dynamic
+    dimensions of arguments, for the arithmetic and bytes of kernels."""
     collector = _Collector(copy_of(program), target, options, extent, with_peaks)
     try:
         collector.run()
@@ -145,7 +142,6 @@ class _Collector:
         to_tir(self._pipeline(), run)
 
     def _note_holders(self) -> None:
-        """Find the operators of the program in the private functions of the module."""
         for name, function in functions_of(self.module).items():
             if function.sym_visibility is not None and function.sym_visibility.data == "private":
                 for op in operations_in(function):
@@ -231,8 +227,7 @@ class _Collector:
 
 
 def assembly_parts(text: str) -> tuple[tuple[str, str], ...]:
-    """Returns assembly by function: `@name` and its lines, without directives for debuggers and unwinding. Lines
-    outside of functions are omitted."""
+    """Omits directives for debuggers and unwinding, and lines outside of functions."""
     parts: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():
@@ -248,7 +243,7 @@ def assembly_parts(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def _pictures(module: ModuleOp) -> Iterator[tuple[GraphPicture, list[LocationAttr | None]]]:
-    """Graph functions, and the locations of the operators in their pictures: None for other boxes and constants."""
+    """Yields pictures of graph functions, and the locations of their operators: None for other boxes and constants."""
     for name, function in functions_of(module).items():
         if holds_graph_ops(function):
             (model,) = graph_models(module, name)
@@ -259,8 +254,8 @@ def _pictures(module: ModuleOp) -> Iterator[tuple[GraphPicture, list[LocationAtt
 
 
 def _separate_locations(module: ModuleOp) -> None:
-    """Give each operation a separate location object, equal to the one it had. Passes copy the reference to
-    replacements of the operation, so that its identity distinguishes operators of one line."""
+    """Give each operation an equal location object, whose identity distinguishes operators of one line: passes copy the
+    reference to replacements."""
     for op in operations_in(module):
         op.location = type(op.location).new(op.location.parameters)
 

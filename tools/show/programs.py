@@ -1,4 +1,4 @@
-"""The inputs of `weft show`: a program in an .mlir, .onnx or Python file, or a tuning database."""
+"""The inputs of `weft show`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SQLITE: Final = b"SQLite format 3\0"
 
 
 def is_database(name: str) -> bool:
-    """Returns whether a file is a database, by its content or, if it cannot be read, by its name. Raises `OSError`."""
+    """A database has the suffix `.db` or the content of one. Raises `OSError`."""
     path = Path(name)
     if path.suffix == ".db":
         return True
@@ -29,12 +29,8 @@ def is_database(name: str) -> bool:
 
 
 def read_program(name: str, shapes: Mapping[str, str] | None = None) -> ModuleOp:
-    """Returns the module of a file, specialised to stated `shapes` of inputs. `FILE.py:NAME` is a module or a schedule
-    of a Python file, or a function without parameters that returns one. A schedule becomes a module that contains its
-    steps.
-
-    Raises `CompileError` and `OSError`.
-    """
+    """Returns a module specialised to stated `shapes` of inputs. `FILE.py:NAME` is a module or a schedule, whose steps
+    are added to its module, or a function without parameters that returns one. Raises `CompileError` and `OSError`."""
     file, _, attribute = name.rpartition(":")
     if name.endswith(".py"):
         return specialize(_python_program(name, None), shapes or {})
@@ -72,7 +68,7 @@ def _python_program(file: str, attribute: str | None) -> ModuleOp:
 
 
 def with_schedule(schedule: Recorder) -> ModuleOp:
-    """Returns the original module of a schedule, with its steps as a `sched.func`."""
+    """Add the steps to the original module as a `sched.func`."""
     module = copy_of(schedule.original)
     trace = schedule.trace.clone()
     trace.sym_name = StringAttr("schedule")

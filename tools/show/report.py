@@ -1,4 +1,4 @@
-"""The data of a report, independent of its rendering by `html.py` and `terminal.py`."""
+"""The data of a report, independent of its rendering."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from weft.support.trees import Tree
 
 @dataclass(frozen=True)
 class LoweringStage:
-    """The IR after a pass."""
-
     name: str
     """The name of the pass, `input` before the first."""
     summary: str
@@ -23,7 +21,7 @@ class LoweringStage:
 
 @dataclass(frozen=True)
 class BufferRow:
-    """A buffer of a function, and the bytes that its loops move; None if unknown."""
+    """A buffer, and the bytes that loops move; None if unknown."""
 
     name: str
     type: str
@@ -51,7 +49,7 @@ class Position:
 
 @dataclass(frozen=True)
 class ScheduleSteps:
-    """A schedule, step by step. The first position is the function as written."""
+    """The first position is the function as written."""
 
     title: str
     """The names of its functions."""
@@ -66,7 +64,7 @@ class ScheduleSteps:
 
 @dataclass(frozen=True)
 class GraphPicture:
-    """A graph function as a tree, and as a picture if it is small enough."""
+    """A tree, and a picture if the graph is small enough."""
 
     name: str
     svg: str
@@ -78,16 +76,12 @@ class GraphPicture:
 
 @dataclass(frozen=True)
 class MemoryRow:
-    """A buffer of the lowered program."""
-
     function: str
     buffer: BufferRow
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Kernels with their arithmetic and bytes, and the limits of the machine."""
-
     rows: tuple[KernelRow, ...]
     peaks: MachinePeaks | None
     note: str
@@ -96,8 +90,6 @@ class Roofline:
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """The lowering of a program."""
-
     name: str
     target: str
     versions: str
@@ -115,8 +107,6 @@ class ProgramReport:
 
 @dataclass(frozen=True)
 class TrialPoint:
-    """A measured candidate of a search."""
-
     seconds: float | None
     origin: str
     failure: str
@@ -124,8 +114,6 @@ class TrialPoint:
 
 @dataclass(frozen=True)
 class TaskReport:
-    """The records of a workload for a target on a kind of machine."""
-
     name: str
     key: str
     target: str
@@ -146,14 +134,12 @@ class TaskReport:
 
     @property
     def default_seconds(self) -> float | None:
-        """The time of the default schedule, if it was measured."""
         times = (t.seconds for t in self.trials if t.origin == "default" and t.seconds is not None)
         return next(times, None)
 
     @property
     def weight(self) -> float | None:
-        """Seconds that a run of the program spends in it with the fastest schedule; without a program, the time of one
-        call."""
+        """Seconds per run of the program with the fastest schedule; without a program, of one call."""
         return None if self.seconds is None else self.seconds * (1 if self.calls is None else self.calls)
 
     def failures(self) -> dict[str, int]:
@@ -163,8 +149,6 @@ class TaskReport:
 
 @dataclass(frozen=True)
 class SearchReport:
-    """A database of tuning."""
-
     name: str
     versions: str
     tasks: tuple[TaskReport, ...]

@@ -41,8 +41,7 @@ NO_KERNELS: Final = Roofline((), None, "The lowering ended before there were ker
 def roofline_of(
     module: ModuleOp, target: Target, options: BuildOptions, extent: int | None, *, with_peaks: bool
 ) -> Roofline:
-    """Returns the kernels of a module of unscheduled tir functions, without times. `extent` is that of dynamic
-    dimensions of arguments."""
+    """Returns kernels without times. `extent` is that of dynamic dimensions of arguments."""
     source, entries = report_of(Pipeline(module, target, options)), functions_of(module)
     rows: list[KernelRow] = []
     if source is not None:
@@ -62,7 +61,7 @@ def _shapes(function: FuncOp, extent: int) -> dict[str, Sequence[int]]:
 
 
 def with_limits(rows: Iterable[KernelRow], target: Target, *, measure: bool) -> Roofline:
-    """Returns kernels with the measured limits of this machine, if it is the target and `measure` is set."""
+    """Measure the limits of this machine if it is the target."""
     if target.kind != "llvm" or target.obstacle:
         return Roofline(tuple(rows), None, f"{BYTES_NOTE} The limits of the target are not known.")
     if not measure:
@@ -79,8 +78,8 @@ def measured(
     options: BuildOptions,
     name: str | None,
 ) -> Roofline:
-    """Add times to the kernels: the program is built and run on random arguments, whose unspecified sizes are close to
-    1. Raises `CompileError`, also if the target is not this CPU."""
+    """Add times of runs on random arguments, whose unspecified sizes are close to 1. Raises `CompileError`, also if the
+    target is not this CPU."""
     if target.kind != "llvm" or target.obstacle:
         raise CompileError(f"--time measures programs for this CPU, got the target '{target}'")
     function = entry_function(program, name)

@@ -1,4 +1,4 @@
-"""Schedules step by step: the loops and buffers of the functions before and after each step."""
+"""Schedules step by step: loops and buffers before and after each step."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ AS_WRITTEN = "as written"
 
 
 def schedule_steps(module: ModuleOp, trace: sched.FuncOp, origin: str, target: Target) -> ScheduleSteps:
-    """Returns the steps of a trace, replayed on a copy of a tir module. A refused step ends the replay; the reason is
-    recorded."""
+    """Replay a trace on a copy of a tir module, up to a refused step, whose reason is recorded."""
     copy = copy_of(module)
     names = scheduled_by(trace, copy) or functions_of(copy)
     shown = [name for name in functions_of(copy) if name in names]
@@ -57,7 +56,6 @@ def _position(module: ModuleOp, shown: Sequence[str], name: str, calls: tuple[st
 
 
 def _calls(trace: sched.FuncOp) -> list[str]:
-    """Returns each step as a call, or as IR if the trace has no form in Python."""
     try:
         return list(calls_of(trace))
     except CompileError:

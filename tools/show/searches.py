@@ -1,4 +1,4 @@
-"""The contents of a tuning database: the trials of each task, and the steps of its fastest schedule."""
+"""The contents of a tuning database."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def search_report(
     path: str, program: ModuleOp | None = None, func: str | None = None, *, with_peaks: bool = False
 ) -> SearchReport:
-    """Returns the tasks of a database; with `program`, only those of its functions, with their numbers of calls. `func`
-    selects a task by name. Raises `CompileError`."""
+    """With `program`, returns only tasks of its functions, with their numbers of calls. `func` selects a task by name.
+    Raises `CompileError`."""
     tasks: list[TaskReport] = []
     rows: list[KernelRow] = []
     calls: dict[str, Mapping[str, int]] = {}
@@ -67,7 +67,6 @@ def search_report(
 
 
 def _calls(program: ModuleOp, target: str) -> Mapping[str, int]:
-    """Returns the number of calls of each task in a program, by key."""
     module = program.clone()
     import_stablehlo_loops(module)
     lower_to_tir(module, target)
@@ -101,7 +100,6 @@ def _steps(workload: Workload, record: Record, target: str) -> ScheduleSteps:
 
 
 def _rows(task: TaskReport, workload: Workload | None) -> list[KernelRow]:
-    """Returns the kernel of a task with the time of its fastest schedule, and with that of the default one."""
     if workload is None or task.seconds is None:
         return []
     try:
@@ -116,8 +114,7 @@ def _rows(task: TaskReport, workload: Workload | None) -> list[KernelRow]:
 
 
 def _roofline(rows: list[KernelRow], tasks: list[TaskReport], with_peaks: bool) -> Roofline:
-    """Returns the roofline of tasks that were measured for one target on this kind of machine; otherwise without
-    limits."""
+    """Limits require that all tasks were measured for one target on this kind of machine."""
     places = {(task.target, task.machine) for task in tasks}
     if len(places) != 1:
         why = "Tasks of several targets or machines have no limits in common." if places else "There are no records."

@@ -1,4 +1,4 @@
-"""The tables of a report, as rows of cells shared by all renderings."""
+"""The tables of a report, as rows of cells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.tools.show.report import BufferRow, LoweringStage, MemoryRow, Roofline
 
 @dataclass(frozen=True)
 class Table:
-    """A header and rows of the same length. The first `names` columns are text, the others numbers."""
+    """The first `names` columns are text, the others numbers."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -37,7 +37,6 @@ def memory_table(rows: Iterable[MemoryRow]) -> Table:
 
 
 def stage_table(stages: Sequence[LoweringStage]) -> Table:
-    """Returns the passes, with the number of functions that each changed, and its time."""
     rows: list[tuple[str, ...]] = []
     before: dict[str, str] = {}
     for stage in stages:
@@ -49,7 +48,6 @@ def stage_table(stages: Sequence[LoweringStage]) -> Table:
 
 
 def kernel_table(roofline: Roofline) -> Table:
-    """Returns kernels with their arithmetic and bytes, and the fraction of the limit that they reach."""
     is_timed = any(row.seconds is not None for row in roofline.rows)
     header = ("kernel", "holds", "calls", "MFLOP", "moved", "FLOP/byte", "limit")
     rows: list[tuple[str, ...]] = []
@@ -72,12 +70,10 @@ def kernel_table(roofline: Roofline) -> Table:
 
 
 def _formula(text: str, unit: str, number: str) -> str:
-    """Returns a symbolic formula with its unit, or the number."""
     return f"{text} {unit}" if text else number
 
 
 def task_table(report: SearchReport) -> Table:
-    """Returns the tasks of a database with their weights, that is, their fractions of the total time."""
     total = sum(task.weight or 0.0 for task in report.tasks)
     rows: list[tuple[str, ...]] = []
     for task in report.tasks:
@@ -94,17 +90,17 @@ def task_table(report: SearchReport) -> Table:
 
 
 def intensity(row: KernelRow) -> float | None:
-    """Returns the operations per byte that a kernel moves."""
+    """Returns the operations per moved byte."""
     return row.flops / row.moved_bytes if row.flops and row.moved_bytes else None
 
 
 def speed(row: KernelRow) -> float | None:
-    """Returns the GFLOP/s in the measured time."""
+    """Returns GFLOP/s."""
     return row.flops / row.seconds / 1e9 if row.flops and row.seconds else None
 
 
 def attainable(roofline: Roofline, row: KernelRow) -> float | None:
-    """Returns the maximum GFLOP/s of the kernel on the machine."""
+    """Returns the GFLOP/s that the machine allows."""
     if roofline.peaks is None or not row.flops or not row.moved_bytes:
         return None
     calls = max(row.calls, 1)
@@ -112,7 +108,7 @@ def attainable(roofline: Roofline, row: KernelRow) -> float | None:
 
 
 def time_text(seconds: float | None) -> str:
-    """Returns seconds as text, such as `12.3 us`, or `-` for None."""
+    """Returns text such as `12.3 us`, or `-` for None."""
     if seconds is None:
         return "-"
     for size, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):

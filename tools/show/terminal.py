@@ -1,5 +1,4 @@
-"""Reports on a terminal: trees and tables, by `rich` if it is installed and the output is a terminal, otherwise as
-plain text."""
+"""Reports on a terminal, by `rich` if it is installed."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ Part: TypeAlias = "str | Tree | Table"
 
 
 def print_report(report: Report, file: TextIO, *, steps: bool = False) -> None:
-    """Print a report; with `steps`, also the loops after each step of its schedules."""
+    """With `steps`, print also the loops after each step."""
     parts = _program(report, steps) if isinstance(report, ProgramReport) else _search(report, steps)
     console = _console(file)
     for part in parts:
@@ -115,7 +114,7 @@ def _plain(part: Part) -> str:
 
 
 def table_text(table: Table) -> str:
-    """A table in columns of at most `WIDTH` characters: text is aligned left, numbers right."""
+    """Lines have at most `WIDTH` characters."""
     lines = [tuple(map(one_line, line)) for line in (table.header, *table.rows)]
     return stacked_columns(lines, table.names, WIDTH)
 
@@ -124,7 +123,7 @@ def table_text(table: Table) -> str:
 
 
 def _console(file: TextIO) -> Any:
-    """Returns a console of rich for a terminal, or None for other outputs and without rich."""
+    """Returns a console of rich for a terminal, or None."""
     if not file.isatty() or os.environ.get("TERM") == "dumb":
         return None
     try:
