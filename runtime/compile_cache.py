@@ -7,9 +7,9 @@ A file `<key>.kernel`, `<key>.model` or `<key>.code` contains:
     blobs of these sizes, each preceded by zeros up to a multiple of 64 bytes: code, texts (deflated), constants
 
 The key covers everything that the code depends on (`driver/kernels.py`, `driver/cached_models.py`,
-`runtime/runtime_code.py`). Beyond the folder's limit, the least recently used entries are evicted. A damaged file, or one with another key, is removed. Several
-processes may share a folder. If others can change entries, which are executed, the cache is off, with a warning
-(docs/decisions/0093-trusted-cache.md).
+`runtime/runtime_code.py`). Beyond the folder's limit, the least recently used entries are evicted. A damaged file, or
+one with another key, is removed. Several processes may share a folder. If others can change entries, which are
+executed, the cache is off, with a warning (docs/decisions/0093-trusted-cache.md).
 """
 
 from __future__ import annotations

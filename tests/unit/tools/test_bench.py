@@ -224,8 +224,8 @@ def test_peers_that_are_missing_are_named(
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
     assert execute(["bench", "ops", "--largest", "4", "--only", "softmax", "--threads", "1", *TINY]) == 0
     out = capsys.readouterr().out
-    assert "left out: PyTorch, torch not installed" in out
-    assert "left out: onnxruntime, onnxruntime and onnx not installed" in out
+    assert "left out: PyTorch, no package torch" in out
+    assert "left out: onnxruntime, no package onnxruntime or onnx" in out
     assert "1.80 of PyTorch: not all here" in out
 
 

@@ -72,7 +72,7 @@ def test_without_peers_weft_alone_is_timed(file: str, tmp_path: Path, capsys: py
     assert "weft, from its cache" in out and "MiB" in out
     assert "results were not compared: there is no peer" in out
     for name in ("onnxruntime", "openvino", "torch"):
-        assert f"left out: {name}, {name} not installed" in out
+        assert f"left out: {name}, the package {name} is not installed" in out
     assert "| contender | threads | time | spread | ratio |" in saved.read_text()
 
 
@@ -113,7 +113,7 @@ def test_who_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
     assert missing_peers("m.onnx", peers) == {"torch.compile": "PyTorch reads models in Python only (FILE.py:FUNCTION)"}
     assert missing_peers("m.mlir", peers[:1]) == {"onnxruntime": "it reads no MLIR"}
     assert missing_peers("m.py:f", peers) == {
-        "onnxruntime": "onnxscript, with which PyTorch exports to ONNX, not installed"
+        "onnxruntime": "the package onnxscript, with which PyTorch exports to ONNX, is not installed"
     }
 
 
@@ -155,5 +155,5 @@ def test_a_model_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     found = json.loads(capsys.readouterr().out)
     assert list(found["seconds"]["1"]) == ["weft", "torch"]
     assert found["differences"]["weft"] < 1e-6
-    assert found["left out"] == {"onnxruntime": "onnxruntime not installed"}
+    assert found["left out"] == {"onnxruntime": "the package onnxruntime is not installed"}
     assert list(found["prepared"]) == ["weft", "weft, from its cache", "torch"]
