@@ -49,7 +49,6 @@ def concatenation(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     parts = sch.loop_partition(sch.get_loops(block)[at], [*lengths])
     for part in parts:
         (piece,) = sch.get_child_blocks(part)
-        # Pieces share the loops around them, if there are any.
         execute(sch, piece, replace(plan, threads=None if at == 0 or part is parts[-1] else ()), target, pays=shared)
     return True
 

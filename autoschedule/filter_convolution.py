@@ -26,9 +26,9 @@ from weft.support.target import Target
 
 @planned()
 def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Multiply vectors of filters by single elements of the data, without packing windows: a few rows are copied with
-    their border, and read in place. Weights are laid out so that the filters of a tile are consecutive; results are
-    transposed when they are stored.
+    """Multiply vectors of filters by single elements of the data without packing windows: a few rows are copied with
+    their border. Weights are laid out so that the filters of a tile are consecutive; results are transposed when
+    stored.
 
     ```
     lay out the weights
@@ -37,9 +37,9 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         tile = 0; for channel, window: tile[x, f] += data[x] * weights[f]; out[f, x] = epilogue(tile[x, f])
     ```
     After Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018), with
-    data and results in their original layout. Not applicable if windows need no packing (`direct_convolution`), if
-    packing them costs less than transposing results and laying out weights (`packed_convolution`: small images, many
-    filters), if lanes would be idle, and to groups.
+    data and results in their original layout. Not applicable to groups, if windows need no packing
+    (`direct_convolution`), if packing them costs less than transposing results and laying out weights
+    (`packed_convolution`: small images, many filters), or if lanes would be idle.
     """
     roles = convolution_roles(pattern)
     if roles is None or not roles.is_known or group_of(pattern) is not None:
@@ -103,15 +103,15 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Returns whether constant weights save more than the transposition of results costs, although the data can also be
-    read in place along their rows."""
+    """Whether constant weights save more than transposing results costs, although data can also be read in place along
+    rows."""
     steps = roles.size(roles.reduced)
     return roles.kernel_is_constant and steps >= fitted.TRANSPOSED_RESULT_STEPS * fitted.TRANSPOSED_RESULT * lanes
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Returns whether copying data, weights and results costs less than packing windows and the lanes that are idle
-    after the last pixel. Constant weights are packed before calls."""
+    """Whether copying data, weights and results costs less than packing windows and the idle lanes after the last
+    pixel. Constant weights are packed before calls."""
     pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
     data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
     copies = fitted.WINDOW_VECTOR * data // lanes + fitted.TRANSPOSED_RESULT * filters * pixels
@@ -144,8 +144,8 @@ def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
 def _tile(
     roles: ConvolutionRoles, filters: int, slow: int, lanes: int, target: Target, decisions: Decisions
 ) -> tuple[FilterTile, int]:
-    """Returns the tile of pixels and filters, and the number of whole rows that it covers. A search may choose vectors,
-    pixels, and whether elements are shared."""
+    """The tile of pixels and filters, and the whole rows that it covers. A search may choose vectors, pixels, and
+    whether elements are shared."""
     last = roles.reduced[-1]
     step, along = roles.stride(roles.data, roles.column) or 0, roles.stride(roles.data, last) or 0
     window = [at * along for at in range(roles.extents[last])]
@@ -172,8 +172,8 @@ def _strip(
     target: Target,
     decisions: Decisions,
 ) -> tuple[int, bool]:
-    """The rows of a strip, and whether threads share the filters for all data, because there are too few strips. A
-    search may choose the rows."""
+    """The rows of a strip, and whether threads share the filters for all data, because strips are few. A search may
+    choose the rows."""
     extent, before = roles.extents[slow], tuple(at for at in roles.pixels if at < slow and at != roles.column)
     (filters,) = _filters(roles)
     batches = roles.size(before)
@@ -188,12 +188,12 @@ def _strip(
 
 
 def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
-    """Returns weights with the filters of a tile consecutive."""
+    """Weights with the filters of a tile consecutive."""
     (at,) = roles.kernel.dimensions_of(roles.iterators[filters])
     return Staged(
         1 - roles.data_position,
         layout=panels(len(roles.kernel.indices), at, tile.columns),
-        # because gathers took four times as long as scalar loads and stores
+        # gathers took four times as long as scalar loads and stores
         nest=Nest(
             (None, tile.lanes), at, inside=(ALL, 0), vector=roles.kernel.stride_of(roles.iterators[filters]) == 1
         ),
@@ -202,8 +202,8 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
 
 
 def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loop, height: int) -> Result:
-    """Returns results that are transposed when they are stored: element by element if the store computes nothing, else
-    from vectors of filters. The lines of the next tile, each of another row, are prefetched."""
+    """Results transposed when stored: element by element if the store computes nothing, else from vectors of filters.
+    The lines of the next tile, each of another row, are prefetched."""
     (at,) = roles.result.dimensions_of(roles.iterators[filters])
     (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
     rank = len(roles.result.indices)

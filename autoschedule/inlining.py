@@ -77,7 +77,7 @@ def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
 
 
 def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
-    """Inline the elementwise blocks that are the only readers of `copy` and read it at the indices that they write."""
+    """Inline the elementwise blocks that alone read `copy`, at the indices that they write."""
     while True:
         (buffer,) = {stored_buffer(op) for op in op_of(sch, copy).walk()} - {None}
         consumers = sch.get_consumers(copy)
@@ -105,13 +105,13 @@ def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
 
 
 def producer_of(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> BlockHandle | None:
-    """Returns a handle of `producing(block, buffer)`, or None."""
+    """A handle of `producing(block, buffer)`, or None."""
     found = producing(op_of(sch, block), buffer)
     return None if found is None else next(p for p in sch.get_producers(block) if op_of(sch, p) is found)
 
 
 def _place(pattern: BlockPattern, operand: Operand) -> list[Index]:
-    """Returns the indices of an access, with 0 for iterators over a single value: inlined accesses have 0 there."""
+    """The indices of an access, with 0 for iterators over a single value, as in inlined accesses."""
     single: dict[SSAValue, Index] = {v: Index({}) for v in pattern.block.iter_vars if pattern.extent_of(v) == 1}
     return [index.substitute(single) for index in operand.indices]
 

@@ -1,4 +1,4 @@
-"""Default schedules of memory-bound nests: elementwise nests, reductions, and groups of them over shared rows."""
+"""Default schedules of memory-bound nests: elementwise, reductions, and groups of them over shared rows."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ _WIDTHS: Final = (1, 2, 4, 8)
 
 
 def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
-    """Returns the iterators of a plain block, one per loop, in order."""
+    """The iterators of a plain block, one per loop, in order."""
     return tuple(pattern.block.iter_vars)
 
 
 def leading(pattern: BlockPattern) -> int:
-    """Returns the number of loops that precede the first reduction loop."""
+    """The number of loops before the first reduction loop."""
     iterators, reduced = iterators_of(pattern), set(pattern.reduced)
     return next((at for at, v in enumerate(iterators) if v in reduced), len(iterators))
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int | None = None) -> int | None:
-    """Returns an upper bound in bytes of the data that nests move per row of the `shared` iterators, counting each
-    buffer once, or None if an extent is unbounded and `unbounded`, its substitute, is None."""
+    """An upper bound in bytes of the data that nests move per row of the `shared` iterators, each buffer once, or None
+    if an extent is unbounded and `unbounded`, its substitute, is None."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
@@ -70,22 +70,21 @@ def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int |
 
 
 def bytes_moved(pattern: BlockPattern) -> int | None:
-    """Returns the bytes that all instances of a block read and write, or None if their number is unknown."""
+    """Bytes that all instances of a block read and write, or None if unknown."""
     if pattern.instances is None:
         return None
     return pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
 
 
 def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
-    """Returns whether a nest traverses a whole parameter once, with unit stride."""
+    """Whether a nest traverses a whole parameter once, with unit stride."""
     long = {v for v in iterators_of(pattern) if pattern.extent_of(v) != 1}
     in_order = operand.stride_of(iterators_of(pattern)[-1]) == 1
     return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
 
 
 def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: int | None) -> int | None:
-    """Returns an upper bound in bytes of the elements of a buffer that a nest accesses per row, or None if it is
-    unknown."""
+    """An upper bound in bytes of the elements of a buffer accessed per row, or None if unknown."""
     moving = [v for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0]
     bounds = [pattern.most_of(v) for v in moving]
     elements = product(unbounded if most is None else most for most in bounds)
@@ -93,8 +92,8 @@ def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: 
 
 
 def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most: int = 1) -> bool:
-    """Returns whether each access has stride 0 or 1 along an iterator. Writes have the stride `writes`; reads have a
-    stride of at most `most` elements within a row."""
+    """Whether writes have stride `writes` along an iterator, and reads stride 0 or 1, or at most `most` within a
+    row."""
     strides = [read.stride_of(iterator) for read in pattern.reads]
     for read, stride in zip(pattern.reads, strides, strict=True):
         if stride not in (0, 1) and not (stride and 0 < stride <= most and read.indices[-1].depends_on([iterator])):
@@ -103,8 +102,8 @@ def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most:
 
 
 def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
-    """Returns the iterator of the loops inside the `shared` outer ones along which every access has stride 0 or 1, or
-    else one whose reads have a stride small enough for shuffles of a few vectors, or None."""
+    """The iterator of the loops inside the `shared` ones along which every access has stride 0 or 1, else one whose
+    reads have a stride small enough for shuffles of a few vectors, else None."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     for most in (1, MOST_SHUFFLED):
         for iterator in reversed(spatial):
@@ -114,8 +113,8 @@ def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
 
 
 def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool:
-    """Whether the lanes of a vector reduce consecutive elements together, rather than each compute a separate result.
-    If both are possible, as for windows, separate results need no combination of lanes."""
+    """Whether lanes reduce consecutive elements together, rather than compute separate results. If both are possible,
+    as for windows, separate results need no combination of lanes."""
     if not reduces_alike(pattern):
         return False
     long = [v for v in iterators_of(pattern)[leading(pattern) :] if pattern.extent_of(v) != 1]
@@ -126,8 +125,7 @@ def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool
 
 
 def reduces_alike(pattern: BlockPattern) -> bool:
-    """Returns whether a block is a reduction by known, reorderable combiners whose reduction iterators are
-    innermost."""
+    """Whether a block is a reduction by known, reorderable combiners with its reduction iterators innermost."""
     if why_in_order(pattern.block) is not None:
         return False
     if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
@@ -136,7 +134,7 @@ def reduces_alike(pattern: BlockPattern) -> bool:
 
 
 def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
-    """Returns whether `outer` and `inner` can be fused: every stride along `outer` is the stride times the extent of
+    """Whether `outer` and `inner` can be fused: every stride along `outer` is the stride times the extent of
     `inner`."""
     extent = pattern.extent_of(inner)
 
@@ -148,7 +146,7 @@ def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) 
 
 
 def inner_plan(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Returns the plan for the loops of a block inside the `shared` outer ones, or None if they are not vectorized."""
+    """The plan for the loops of a block inside the `shared` ones, or None if they are not vectorized."""
     if pattern.kind is PatternKind.INJECTIVE:
         return _elementwise(pattern, shared, target, decisions)
     if pattern.is_reduction:
@@ -173,8 +171,8 @@ def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: 
 
 
 def _cut_at(pattern: BlockPattern, lanes: int) -> int:
-    """Returns the first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation of
-    arrays of symbolic extents. Returns 0 if there is none, or if the loops inside have fewer iterations than lanes."""
+    """The first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation of arrays
+    of symbolic extents; 0 if none, or if the loops inside have fewer iterations than lanes."""
     iterators = iterators_of(pattern)
     inner = 0
     for branch in operations_in(pattern.block):
@@ -202,16 +200,16 @@ def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
 
 
 def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
-    """Returns the number of result vectors computed together. Functions are long chains of dependent operations, so
-    several chains overlap; loads and stores already keep the processor busy in shorter bodies."""
+    """Result vectors computed together: several chains of dependent operations of functions overlap; shorter bodies are
+    bound by loads and stores."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
     return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
 
 
 def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Returns tiles of whole cache lines, for writes that are consecutive along one iterator and reads along another.
-    Square tiles of `lanes` rows are transposed in registers (`tir-transpose-tiles`)."""
+    """Tiles of whole cache lines for writes consecutive along one iterator and reads along another. Square tiles of
+    `lanes` rows are transposed in registers (`tir-transpose-tiles`)."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
     if len(written) != 1:
@@ -236,9 +234,9 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
 
 
 def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
-    """Returns the plan for writes that are consecutive along the last loop and reads whose indices divide its iterator,
-    as in images resized by quotients of small numbers. The iterations of one period are unrolled: in each of them
-    offsets of reads are constant, weights are folded, and consecutive periods read with a constant stride."""
+    """The plan for writes consecutive along the last loop and reads whose indices divide its iterator, as in images
+    resized by quotients of small numbers. One period is unrolled: offsets of its reads are constant, weights are
+    folded, and consecutive periods read with a constant stride."""
     iterators = iterators_of(pattern)
     if not iterators:
         return None
@@ -254,8 +252,8 @@ def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
 
 
 def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
-    """Returns the least number of iterations, at most `fitted.UNROLLED_PERIOD`, after which every index in a block has
-    changed by a constant."""
+    """The fewest iterations, at most `fitted.UNROLLED_PERIOD`, after which every index has changed by a constant, or
+    None."""
     applied = (op for op in operations_in(pattern.block.body) if isinstance(op, affine.ApplyOp))
     indices = [index for op in applied if (index := Index.of(op.result)).depends_on([iterator])]
 
@@ -267,8 +265,7 @@ def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
 
 
 def _dense_from(pattern: BlockPattern, shared: int) -> int:
-    """Returns the first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be
-    fused."""
+    """The first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be fused."""
     iterators = iterators_of(pattern)
     first = len(iterators) - 1
     inner = iterators[first]
@@ -297,8 +294,8 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
 
 
 def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
-    """Returns the number of rows reduced together. On most processors several streams from memory are faster than one;
-    streams from a near cache are not."""
+    """Rows reduced together: most processors read several streams from memory faster than one, but not from a near
+    cache."""
     row = leading(pattern) - 1
     if row < 0 or pattern.instances is None:
         return 1
@@ -310,7 +307,7 @@ def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
 
 
 def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, rows: int) -> TilePlan:
-    """Reduce consecutive elements of a row in lanes and combine the lanes at its end; `rows` rows at a time."""
+    """Reduce consecutive elements of a row in lanes, combined at its end; `rows` rows at a time."""
     start, count = leading(pattern), len(iterators_of(pattern))
     first = _dense_from(pattern, start)
     extent = _extent_from(pattern, first)
@@ -345,7 +342,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
 
 
 def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -> int:
-    """Returns the number of elements reduced in lanes at once: whole vectors, no more than the extent requires."""
+    """Elements reduced in lanes at once: whole vectors, no more than the extent requires."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
     return decisions.choose(sorted({default, *widths}), default)
 
@@ -403,13 +400,13 @@ def _reduce_side_by_side(
 
 
 def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[Prefetch, ...]:
-    """Returns prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
+    """Prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
 
     Hardware prefetching stops at page boundaries. Elementwise nests prefetch each stream, including written ones, whose
     lines are read before they are overwritten. Reductions prefetch rows that L2 does not hold.
 
-    A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch writes if all
-    arrays fit in L3, and reductions prefetch far ahead only data from beyond the last-level cache.
+    If a processor prefetches reads across pages, elementwise nests prefetch only writes, if all arrays fit in L3, and
+    reductions only data from beyond the last-level cache, far ahead.
     """
     is_reduction = pattern.is_reduction and reduces_in_lanes(pattern, 0, target)
     if not iterators_of(pattern) or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
@@ -441,8 +438,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
 
 
 def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
-    """Returns whether the elements read and written exceed L2 but occupy at most half of L3, which holds other data
-    too."""
+    """Whether the elements read and written exceed L2 but occupy at most half of L3, which holds other data too."""
     moved = bytes_moved(pattern)
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
@@ -450,12 +446,11 @@ def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
 def prefetches_of_next_rows(
     patterns: Sequence[BlockPattern], shared: int, rows: int
 ) -> dict[BlockPattern, tuple[Prefetch, ...]]:
-    """Returns prefetches of the next row of parameters while a row is computed, when memory is idle. Hardware
+    """Prefetches of the next row of parameters, `rows` rows ahead, while a row is computed and memory is idle. Hardware
     prefetching stops at the page boundary of the row.
 
-    The next row is `rows` rows ahead. The most expensive nest that reads it prefetches it, and so do the nests that
-    write it; a nest that computes functions prefetches the destination of a later nest. The first nest, which is
-    limited by the speed of memory, prefetches nothing.
+    Prefetching nests: the most expensive one that reads the row, those that write it, and for the destination of a
+    later nest one that computes functions. The first nest, limited by memory, prefetches nothing.
 
     The caller excludes rows that are known to take, with the results, more than half of L2.
     """
@@ -485,8 +480,8 @@ def prefetches_of_next_rows(
 
 
 def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> BlockPattern | None:
-    """Returns the nest that can prefetch the destination of `writer`: an earlier one over the same elements that
-    computes functions and is at least as expensive as the writer. Returns None without one."""
+    """The nest that can prefetch the destination of `writer`: an earlier one over the same elements that computes
+    functions and is at least as expensive; or None."""
     before = patterns[1 : patterns.index(writer)]
     alike = [p for p in before if p.block.extents == writer.block.extents]
     busiest = max(alike, key=cost_of, default=None)
@@ -496,8 +491,7 @@ def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> Bloc
 
 
 def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
-    """Returns whether an access moves to the next row in the next iteration of the shared loops, and has unit stride in
-    a row."""
+    """Whether an access moves to the next row in the next iteration of the shared loops, with unit stride in a row."""
     iterators = iterators_of(pattern)
     if len(iterators) == shared:
         return False
@@ -506,9 +500,9 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
 
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
-    """Returns the positions, among the buffers that an elementwise block writes, of results to store non-temporally:
-    those with no other reader, if the arrays exceed the last-level cache and the processor then skips reading
-    overwritten lines. Buffers that the nest itself reads are excluded."""
+    """Positions, among the buffers that an elementwise block writes, of results to store non-temporally: those with no
+    other reader, also in the nest itself, if the arrays exceed the last-level cache and the processor then skips
+    reading overwritten lines."""
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()
@@ -527,9 +521,9 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
     """Vectorize the loop along which memory is consecutive; parallelize outer loops if there is enough work.
 
     Elementwise: the innermost loops that are contiguous for all operands are fused and split by lanes; streams are
-    prefetched, and stored non-temporally when faster.
-    Reductions of consecutive elements keep several registers of partial results, which are combined at the end.
-    Reductions into neighbouring results run in lanes. Of opaque blocks, only those that contain loops are parallelized.
+    prefetched, and stored non-temporally when faster. Reductions of consecutive elements keep several registers of
+    partial results, combined at the end. Reductions into neighbouring results run in lanes. Of opaque blocks, only
+    those that contain loops are parallelized.
     """
     if pattern.kind is PatternKind.OPAQUE and not any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return None
@@ -548,10 +542,9 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
 def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Reduce consecutive elements with accumulators that depend on each other, such as the greatest value and its
-    index: each lane of a vector reduces its share of a row (`rfactor`), then the lanes are combined one by one.
+    index: each lane reduces its share of a row (`rfactor`), then the lanes are combined one by one.
 
-    Not applicable if the innermost iterator does not reduce consecutive elements, or if its extent is at most the
-    number of lanes.
+    Not applicable if the innermost iterator does not reduce consecutive elements, or has at most as many as lanes.
     """
     pattern = pattern_of(op_of(sch, block))
     if pattern.updates is None or all(update.operation is not None for update in pattern.updates):
@@ -564,7 +557,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     extent = pattern.extent_of(last)
     if (extent is not None and extent <= lanes) or not decisions.decide(True):
         return False
-    # at least two steps: `rfactor` of a single step leaves no reduction
+    # At least two steps: `rfactor` of a single one leaves no reduction.
     width = _width(decisions, lanes, lanes, None if extent is None else (extent + 1) // 2)
     _, inner = sch.split(row, factors=[None, width])
     partial = sch.rfactor(inner, len(pattern.writes[0].indices))
@@ -577,8 +570,8 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Cut a reduction with few results into parts, a few per thread. Each part is scheduled as by the rule for single
-    nests, then the partial results are reduced.
+    """Cut a reduction with few results into a few parts per thread, scheduled like single nests, then reduce the
+    partial results.
 
     Not applicable if there are results for all threads, if there is little work, if extents are known at run time only,
     or if combiners are unknown.
@@ -601,7 +594,7 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
 
 
 def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int) -> LoopHandle:
-    """Returns the outermost reduction loop, fused with as many inner ones as `parts` parts require."""
+    """The outermost reduction loop, fused with as many inner ones as `parts` parts require."""
     first = leading(pattern)
     reduced, iterators = sch.get_loops(block)[first:], iterators_of(pattern)[first:]
     count, total = 1, pattern.extent_of(iterators[0]) or 1
@@ -615,12 +608,12 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
     """Merge consecutive nests over the rows that they share: each nest uses the row of the previous one while it is in
     cache, and temporaries shrink to a row.
 
-    For short rows, a nest computes several rows before the next nest starts: a sum ends in a chain of dependent
-    operations, which overlaps with that of another row.
+    Nests over short rows compute several rows before the next nest starts: the chain of dependent operations that ends
+    a sum overlaps with that of another row.
 
-    Rows are outer iterators that index both a write of an earlier nest and the read of it, or common reads. Inside the
-    shared loops each block is vectorized as it would be alone. Not applicable if consecutive nests share no rows, or if
-    there are fewer rows than threads.
+    Rows are outer iterators that index both a write of an earlier nest and the read of it, or common reads. Inside them
+    each block is vectorized as it would be alone. Not applicable if consecutive nests share no rows, or if there are
+    fewer rows than threads.
     """
     patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: outer_rows(pattern, target))
     decisions = Sampled(sch)
@@ -640,8 +633,8 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
 
 
 def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
-    """Returns the maximum row length for which the nests from `first` on compute several rows before the next nest
-    starts, for rows of one symbolic extent. Returns None if the schedule does not depend on the length."""
+    """The maximum length of rows of one symbolic extent for which the nests from `first` on compute several rows at a
+    time. None if the schedule does not depend on it."""
     patterns, shared = nests_over_rows(first, lambda pattern: outer_rows(pattern, target))
     if not _computes_ahead(patterns, shared):
         return None
@@ -663,15 +656,15 @@ def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
 
 
 def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
-    """Returns the longest run of nests from `first` on that share rows, and the number of shared loops. `rows` returns
-    the number of outer loops of a nest that may be rows."""
+    """The longest run of nests from `first` on that share rows, and the number of shared loops. `rows` returns the
+    number of outer loops of a nest that may be rows."""
     blocks, patterns = child_blocks(scope_of(first)), [pattern_of(first)]
     shared = 0 if patterns[0].kind is PatternKind.OPAQUE else rows(patterns[0])
     for op in blocks[blocks.index(first) + 1 :]:
         if shared == 0 or not is_plain(op):
             break
         candidate = pattern_of(op)
-        # A block with one value per row joins the rows of the others.
+        # A block with one value per row joins the rows.
         own = len(iterators_of(candidate)) if len(iterators_of(candidate)) <= shared else rows(candidate)
         common = min(shared, own, _common_rows(patterns, candidate))
         if common == 0 or candidate.kind is PatternKind.OPAQUE:
@@ -682,7 +675,7 @@ def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tupl
 
 
 def outer_rows(pattern: BlockPattern, target: Target) -> int:
-    """Returns the number of outer loops that may be rows, with vectorized loops inside."""
+    """Outer loops that may be rows, with vectorized loops inside."""
     if pattern.is_reduction and reduces_in_lanes(pattern, 0, target):
         return leading(pattern)
     iterator = vector_iterator(pattern, 0)
@@ -691,8 +684,8 @@ def outer_rows(pattern: BlockPattern, target: Target) -> int:
 
 
 def _common_rows(patterns: Sequence[BlockPattern], candidate: BlockPattern) -> int:
-    """Returns the number of outer loops that index the same dimensions of the buffers that the candidate shares with
-    the others: those that an earlier nest writes, else those that both read."""
+    """Outer loops that index the same dimensions of the buffers that the candidate shares with the others: those that
+    an earlier nest writes, else those that both read."""
     flows = [pair for pattern in patterns for pair in _pairs(pattern, pattern.writes, candidate)]
     pairs = flows or [pair for pattern in patterns for pair in _pairs(pattern, pattern.reads, candidate)]
     if not pairs:
@@ -719,16 +712,15 @@ def _same_row(pair: _Pair, level: int) -> bool:
     extent = pattern.block.extents[level]
     if extent != candidate.block.extents[level]:
         return False
-    if extent == 1:  # because such an iterator may index no dimension
+    if extent == 1:  # such an iterator may index no dimension
         return True
     pairs = zip(one.indices, other.indices, strict=True)
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
 
 
 def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | None, target: Target) -> int:
-    """Returns the number of rows that each nest computes before the next nest starts: they fit in L1, given `moved`
-    bytes per row, and leave work for each thread. The number is 1 if no nest over elements follows a reduction of them.
-    """
+    """Rows that each nest computes before the next starts: they fit in L1, given `moved` bytes per row, and leave work
+    for each thread. 1 if no nest over elements follows a reduction of them."""
     if moved is None or not _computes_ahead(patterns, shared):
         return 1
     extent = patterns[0].block.extents[shared - 1]
@@ -741,7 +733,7 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
 
 
 def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
-    """Returns whether a reduction of rows has a later nest over their elements."""
+    """Whether a nest over the elements of rows follows a reduction of them."""
     over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
     return any(pattern.is_reduction for pattern in over_elements[:-1])
 
@@ -752,7 +744,7 @@ def _bytes_of_rows_ahead(target: Target) -> int:
 
 
 def starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
-    """Returns whether there are fewer rows than threads for work that several threads would do faster."""
+    """Whether there are fewer rows than threads for work that several threads would do faster."""
     rows = product(patterns[0].extent_of(v) for v in iterators_of(patterns[0])[:shared])
     if rows is None or rows >= 2 * target.num_threads:
         return False

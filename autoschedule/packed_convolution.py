@@ -66,7 +66,6 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     channels: list[Loop] = [(at,) for at in spatial if at not in (*in_data, row)]
     reduced: list[Loop] = [(slow, 1) if in_parts else (slow,), *((at,) for at in window)]
     sides = [rows, vectors] if tile.rows >= tile.vectors else [vectors, rows]
-    # A padded copy of flat pixels has no dimensions of single elements.
     keeps_units = is_whole or len(flat) == 1
     dimensions = [at for at in in_data if at == pixel or (at not in flat and (keeps_units or roles.known(at) != 1))]
     border = producing(pattern.block, roles.data.buffer)
@@ -76,7 +75,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         reindexed=tuple(in_data),
         fuses_producer=border is not None and not _repeats_functions(roles, pattern_of(border)),
         layout=panels(len(dimensions), dimensions.index(pixel), tile.columns),
-        # Rows of single elements are copied whole: the lines of a row are prefetched together.
+        # Rows of single elements are copied whole, and their lines prefetched together.
         nest=Nest(
             (None, tile.lanes),
             inside=(ALL if roles.size(tuple(window)) > 1 else 0, 0),
@@ -114,7 +113,7 @@ def _dimensions(roles: ConvolutionRoles) -> tuple[int, ...]:
 
 
 def _is_dense(roles: ConvolutionRoles) -> bool:
-    """Returns whether the kernel is consecutive in memory over all loops of the reduction."""
+    """Whether the kernel is consecutive in memory over all loops of the reduction."""
     step = 1
     for at in reversed(roles.reduced):
         if roles.stride(roles.kernel, at) != step:
@@ -128,7 +127,7 @@ def _repeats_functions(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _unrolled(extents: list[int]) -> int:
-    """Returns the number of innermost window loops to unroll, so that bounds are tested once for all channels."""
+    """Innermost window loops to unroll, so that bounds are tested once for all channels."""
     copies, count = 1, 0
     for extent in reversed([extent for extent in extents if extent > 1][1:]):
         copies *= extent
@@ -139,24 +138,24 @@ def _unrolled(extents: list[int]) -> int:
 
 
 def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Returns whether rows of symbolic length are read in place despite a stride: shuffles of a few vectors gather the
-    lanes, and windows stay in L1."""
+    """Whether rows of symbolic length are read in place despite a stride: shuffles of a few vectors gather the lanes,
+    and windows stay in L1."""
     step = roles.stride(roles.data, roles.column)
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
     return roles.has_symbolic_space and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Returns whether packing is faster than reading vectors of data in place: each window has many results, and lanes
-    are not consecutive, rows leave lanes idle, or windows exceed L1."""
+    """Whether packing is faster than reading vectors of data in place: each window has many results, and lanes are not
+    consecutive, rows leave lanes idle, or windows exceed L1."""
     if roles.column not in roles.pixels or roles.size(roles.channels) < fitted.LAID_OUT_RESULTS or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
     if roles.column in roles.symbolic and roles.size(roles.reduced[1:]) == 1:
-        # Rows of unknown length start at any offset from a cache line, and each element is packed once.
+        # Rows of unknown length start at any offset from a cache line; packing aligns them once.
         return True
-    # Tiles of images with symbolic rows that are read in place have an interior without conditions.
+    # Tiles read in place in symbolic rows have an interior without conditions.
     columns = roles.known(roles.column) if roles.windowed else roles.extents[roles.column]
     return utilization(columns, lanes) < fitted.FULL_LANES or window > target.l1_bytes
