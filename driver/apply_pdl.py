@@ -1,4 +1,4 @@
-"""`apply-pdl` applies the rewrites that a PDL file states. It is xDSL's pass of this name with located errors."""
+"""`apply-pdl`: xDSL's pass of this name, with located errors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ApplyPdlPass(ModulePass):
 
 
 def _read(ctx: Context, program: ModuleOp, file: str) -> ModuleOp:
-    """Returns the module of patterns. Raises `CompileError`."""
+    """The module of patterns. Raises `CompileError`."""
     folders = [Path()]
     if (place := next(filter(None, map(location_of, program.walk())), None)) is not None:
         folders.append(Path(place.file).parent)

@@ -48,7 +48,7 @@ class CalibrationMethod:
             raise CompileError(f"percentile is above 50 and at most 100, got {self.percentile:g}")
 
     def limits(self, numbers: Distribution) -> tuple[float, float]:
-        """Returns the least and the greatest number to represent."""
+        """The least and the greatest number to represent."""
         if self.name == "percentile":
             return self._between(numbers)
         return self._of_least_error(numbers) if self.name == "mse" else (numbers.least, numbers.greatest)
@@ -91,13 +91,12 @@ class Distribution:
         return np.linspace(self.least, self.greatest, _BINS + 1)
 
     def widen(self, numbers: Array) -> None:
-        """Extend the range to the numbers."""
         if numbers.size:
             self.least = min(self.least, float(numbers.min()))
             self.greatest = max(self.greatest, float(numbers.max()))
 
     def count(self, numbers: Array) -> None:
-        """Add numbers within the range to the bins."""
+        """Count numbers within the range."""
         at = (numbers.reshape(-1).astype(np.float64) - self.least) * (_BINS / (self.greatest - self.least))
         self.counts += np.bincount(np.minimum(at.astype(np.int64), _BINS - 1), minlength=_BINS)
 
@@ -111,7 +110,7 @@ class CalibrationData:
 
     @staticmethod
     def of(data: Iterable[Sample]) -> CalibrationData:
-        """Returns samples given by a program. Raises `CompileError` if there are none, and `TypeError`."""
+        """Samples given by a program. Raises `CompileError` if there are none, and `TypeError`."""
         if not isinstance(cast("object", data), Iterable):
             raise TypeError(f"calibration data are the arguments of calls, one after the other, got {shown(data)}")
         found = [(f"sample {number}", sample) for number, sample in enumerate(data)]
@@ -121,9 +120,8 @@ class CalibrationData:
 
     @staticmethod
     def read(folder: str, inputs: Sequence[str]) -> CalibrationData:
-        """Returns the samples in a folder: each .npz file has an array for each of the `inputs`, by name; each .npy
-        file is the only input, or is named after one of several inputs of one call. Raises `CompileError`, `OSError`.
-        """
+        """The samples in a folder: an .npz file has an array for each of the `inputs`, by name; an .npy file is the
+        only input, or is named after one of several of one call. Raises `CompileError`, `OSError`."""
         path = Path(folder)
         if not path.is_dir():
             raise CompileError(f"'{folder}' is no folder of calibration data (.npz and .npy files)")
@@ -148,8 +146,8 @@ class CalibrationData:
         return CalibrationData(found)
 
     def run(self, function: Callable[..., Any]) -> Iterable[tuple[str, tuple[Array, ...]]]:
-        """Yields the results of a compiled function on each sample. Raises `CompileError`, which names the sample, for
-        invalid arguments and for floats that are NaN or infinite."""
+        """Yields the results of a compiled function on each sample. Raises `CompileError`, naming the sample, for
+        invalid arguments and floats that are not finite."""
         for where, sample in self.samples:
             by_name = dict(sample) if isinstance(sample, Mapping) else {}
             in_order = () if isinstance(sample, Mapping) else sample if isinstance(sample, tuple | list) else (sample,)

@@ -1,5 +1,4 @@
-"""The adaptation of IPython when weft is imported there: operations are shown as coloured text, tracebacks are
-short."""
+"""Adaptation of IPython: coloured text of operations, short tracebacks."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def operation_html(operation: Operation) -> str:
         try:
             return html_text(print_script(operation))
         except WeftError:
-            pass  # the module is not at a level that scripts have
+            pass  # its level has no scripts
     return ir_html(str(operation))
 
 

@@ -41,7 +41,7 @@ class ModelKernel:
         return f"kernel_{self.key[:_SYMBOL_LETTERS]}"
 
     def unit(self) -> ModuleOp:
-        """Returns a module with copies of the first function and of the operations that it needs."""
+        """A module with copies of the first function and of the operations that it needs."""
         return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
 
     def traces(self) -> Iterator[sched.FuncOp]:
@@ -53,9 +53,7 @@ class ModelKernel:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A program and its options. A stage lowers the module of its argument in place, and returns it with its
-    results.
-    """
+    """A program and its options. A stage lowers its module in place, and returns it with its results."""
 
     module: ModuleOp
     target: Target
@@ -73,7 +71,7 @@ class Pipeline:
 
 def _trace_for(text: str, name: str) -> sched.FuncOp:
     trace = parse_trace(text)
-    origin = trace.sym_name.data.partition("_")[0]  # the origin is default or tuned
+    origin = trace.sym_name.data.partition("_")[0]
     trace.sym_name = StringAttr(f"{origin}_{name}")
     name_function(trace, name)
     return trace

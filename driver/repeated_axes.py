@@ -1,7 +1,7 @@
 """Versions of ONNX models for axes of one element that operators repeat, built by the first call that passes them.
 
-The import of `add(x: tensor<n>, y: tensor<m>)` unifies n and m (`unified_models.py`), which has faster code. ONNX also
-allows m = 1. Such a call uses a version: the model imported with the axis stated as 1.
+The import of `add(x: tensor<n>, y: tensor<m>)` unifies n and m (`unified_models.py`) for faster code. ONNX also allows
+m = 1: such calls use the model imported with that axis.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ class WeightedShapes:
     calls: float
 
     def given(self, function: FuncOp) -> dict[str, Sequence[int] | int]:
-        """Returns the shapes and values by parameter name."""
+        """The shapes and values by parameter name."""
         return {a.name_hint or "": shape for a, shape in zip(function.args, self.shapes, strict=True)}
 
 
@@ -65,7 +65,6 @@ def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[st
 
 
 def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
-    """Returns the parameter shapes of a function for sizes of its symbols."""
     signature = FlatSignature.of(function)
     numbers = dict(sizes)
     facts = [CallPrecondition(text) for text in call_facts(function, signature)]
@@ -95,7 +94,7 @@ def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
 
 
 def _known_shapes(caller: SymbolicFunction) -> Shapes | None:
-    """Returns the parameter shapes of a function, or None if some are unknown."""
+    """The parameter shapes of a function, or None if some are unknown."""
     shapes: list[tuple[int, ...] | int] = []
     for argument, shape in zip(caller.function.args, caller.shapes, strict=True):
         extents = shape if isinstance(shape, tuple) else () if shape is None else (shape,)

@@ -56,7 +56,7 @@ def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
 
 
 def schedule(pipeline: Pipeline) -> Pipeline:
-    """Apply the schedules of the module, then tuned and default ones, and evaluate computations on constants."""
+    """Apply the schedules of the module, then tuned and default ones; evaluate computations on constants."""
     module, target, options, stopwatch = pipeline.module, pipeline.target, pipeline.options, pipeline.stopwatch
     tuned: dict[str, list[Record]] = {}
     if options.database is not None and options.default_schedule:
@@ -86,7 +86,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
 
 def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = None) -> Pipeline:
     """Lower scheduled block loops to the low level. `after` is called after each pass."""
-    # The output of weft's own passes is verified by their tests and by weft-opt, not in builds.
+    # Tests and weft-opt, not builds, verify the output of weft's own passes.
     has_others = bool(pipeline.options.passes)
     lap = pipeline.stopwatch.laps()
 
@@ -115,7 +115,6 @@ def lower(pipeline: Pipeline) -> Pipeline:
 
 
 def load(pipeline: Pipeline) -> Library:
-    """Returns the library of a module at low level, and of its kernels."""
     compiled = [kernel.compiled for kernel in pipeline.kernels if kernel.compiled is not None]
     library = load_low_module(pipeline.module, pipeline.target, stopwatch=pipeline.stopwatch, kernels=compiled)
     traces, kernels, report = pipeline.traces, pipeline.kernels, pipeline.report
@@ -140,7 +139,6 @@ def _run_schedules(module: ModuleOp, scheduled: bool, tuned: Container[str]) -> 
 
 
 def _check_inserted(step: PipelineStep, module: ModuleOp) -> None:
-    """Verify the module after a user pass."""
     if step.point is not None:
         return
     try:

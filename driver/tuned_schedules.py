@@ -1,4 +1,4 @@
-"""Application of schedules of a tuning database instead of default ones."""
+"""Schedules of a tuning database instead of default ones."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def apply_tuned_schedules(
     module: ModuleOp, tuned: Mapping[str, Sequence[Record]], target: Target
 ) -> dict[str, sched.FuncOp]:
     """Schedule functions by their fastest applicable record. Returns the traces by function. If that is the default
-    schedule, the function is left to the current default rules, which may have improved. Emits a remark for a skipped
+    schedule, the function is left to the default rules, which may have improved. Emits a remark for a skipped
     record."""
     applied: dict[str, sched.FuncOp] = {}
     present = functions_of(module)
@@ -96,9 +96,8 @@ def apply_tuned_schedules(
 
 
 def _apply(function: FuncOp, record: Record, target: Target) -> sched.FuncOp:
-    """Replace an unscheduled function by the scheduled one. Raises an error if a step is rejected, or if the result
-    cannot be lowered for the target, while another record can still be tried.
-    """
+    """Replace an unscheduled function by the scheduled one. Raises an error if a step is rejected or the result cannot
+    be lowered, while another record can still be tried."""
     name = function.sym_name.data
     trace = trace_with_decisions(record.trace, record.decisions)
     name_function(trace, name)

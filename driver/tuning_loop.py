@@ -138,8 +138,8 @@ class Searches:
         machine: Target,
         sizes: Sequence[WeightedSizes] = (),
     ) -> Tuned:
-        """Measure the default schedules; those of functions with symbols are measured at representative `sizes`. Raises
-        `CompileError` for invalid sizes."""
+        """Measure the default schedules, of functions with symbols at representative `sizes`. Raises `CompileError` for
+        invalid sizes."""
         tuned = Tuned([], self._target)
         by_users: set[str] = set()
         for schedule in schedules_of(module):
@@ -172,7 +172,7 @@ class Searches:
             except CompileError as error:
                 if len(tasks) == 1:
                     raise
-                tuned.skipped[name] = error.message  # because the space is for another function of the program
+                tuned.skipped[name] = error.message  # the space is for another function of the program
                 continue
             tuned.tasks.append(self._searches[-1].found)
             found[task.key] = tuned.tasks[-1]
@@ -182,7 +182,7 @@ class Searches:
         return tuned
 
     def _first_model(self, keys: Sequence[str]) -> CostModel:
-        """Returns the initial cost model, trained by earlier searches of any program."""
+        """The initial cost model, trained by earlier searches of any program."""
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
@@ -193,7 +193,6 @@ class Searches:
         return model
 
     def save_model(self) -> None:
-        """Store the cost model."""
         if isinstance(self._model, BoostedTrees) and self._model.samples:
             self._database.save_model(self._target, self._workers.machine, self._model.to_text())
 
@@ -249,8 +248,8 @@ class Searches:
             )
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
-        """Returns the decisions of the fastest schedules that other searches of a space found; only those for kernels
-        apply to kernels."""
+        """The decisions of the fastest schedules that other searches of a space found; for kernels only those of
+        kernels."""
         kind = self._workers.machine
         begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
         others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
@@ -284,7 +283,7 @@ class Searches:
                     left -= len(batch)
                     under_way.append((search, batch))
                     if left > 0:
-                        search.search.prepare()  # generates candidates while other processors build
+                        search.search.prepare()  # while other processors build
                 if not under_way:
                     return
                 search, batch = under_way.popleft()
@@ -297,8 +296,8 @@ class Searches:
                 cancel(batch)
 
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
-        """Keep `window` trials in progress: the next trial replaces a finished one. Proposals depend on all earlier
-        trials, in the order of their records, so a restarted search makes the same proposals."""
+        """Keep `window` trials in progress. Proposals depend on all earlier trials in the order of their records, so a
+        restarted search makes the same proposals."""
         under_way: list[tuple[_TaskSearch, Trial]] = []
         left, window = trials, self._window()
         try:
@@ -323,8 +322,7 @@ class Searches:
             cancel([trial for _, trial in under_way])
 
     def _window(self) -> int:
-        """Returns the number of concurrent trials that this search started with. Another number would change its
-        proposals."""
+        """The window that this search started with; another would change its proposals."""
         keys = " ".join(search.found.workload.key for search in self._searches)
         digest = hashlib.blake2b(keys.encode(), digest_size=16).hexdigest()
         key = f"{digest} {self._target} {self._workers.machine} {self._seed}"

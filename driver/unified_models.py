@@ -79,7 +79,7 @@ UNIFIED: Final[WeakKeyDictionary[ModuleOp, UnifiedModel]] = WeakKeyDictionary()
 
 
 def unmodified(module: ModuleOp) -> UnifiedModel | None:
-    """The import of a module; None if the module has been modified since."""
+    """The import of a module, or None if the module was modified since."""
     model = UNIFIED.get(module)
     is_same = model is not None and module.is_structurally_equivalent(model.again(model.shapes))
     return model if is_same else None

@@ -1,8 +1,5 @@
-"""Checks of functions at weft's levels, and of upstream operations where xDSL's verifiers check less.
-
-`driver/verify.py` imports this module for the first such operation: tools start faster without the dialects that it
-needs.
-"""
+"""Checks of functions at weft's levels, and of upstream operations that xDSL checks less. Imported on first use,
+because tools start faster without its dialects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of functions that are built when their sizes are first used: `weft.build(specialize="auto")`."""
+"""Versions of functions built when their sizes are first used: `weft.build(specialize="auto")`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SizesOfCall: TypeAlias = tuple[int, ...]
 
 
 class FunctionOfVersions(Function):
-    """A function that calls the version for the sizes of its arguments, which is built on the first call with them.
+    """A function that calls a version for the sizes of its arguments, built on the first call with them.
 
     Calls with sizes beyond the number of versions, with empty arrays, or with arguments that are not arrays use the
     general function, which also checks the first call of each size.
@@ -71,7 +71,6 @@ class FunctionOfVersions(Function):
         return [dict(zip(self._axes, sizes, strict=True)) for sizes, found in self._versions.items() if found]
 
     def _chosen(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Function:
-        """Returns the version for a call, or else the general function."""
         try:
             values = cast(
                 "Sequence[Any]", by_position(self.signature, positional, keywords) if keywords else positional
@@ -129,9 +128,8 @@ class VersionBuilder:
 def add_versions_on_use(
     library: Library, program: Callable[[], ModuleOp], stage: Callable[[ModuleOp], Pipeline], policy: OnUse
 ) -> None:
-    """Let a library's functions with symbols use versions, built from copies of `program` through `stage`, which share
-    the library's constants. Raises `CompileError` for a target whose functions Python cannot replace.
-    """
+    """Let a library's functions with symbols use versions, built from copies of `program` through `stage`. Raises
+    `CompileError` for a target whose functions Python cannot replace."""
     if library.target.kind not in ("llvm", "c") or library.target.obstacle:
         raise CompileError(f"specialize: '{AUTO}' is for functions that run here by llvm or c, got '{library.target}'")
     versions = VersionBuilder(library, stage)
