@@ -1,4 +1,4 @@
-"""Converters of Fourier transforms, and of the matrix that converts them to mel frequencies."""
+"""Converters of Fourier transforms, and of the matrix that maps them to mel frequencies."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def _with_both_parts(node: Node, data: Value) -> Value:
 
 
 def _wide(data: Value) -> Value:
-    """Casts data to float64, because cancellation in a sum over a signal leaves errors of the size of the largest
-    elements."""
+    """In float64, because cancellation in a sum over a signal leaves errors of the size of the largest elements."""
     return data if data.dtype == "float64" else ops.cast(data, "float64")
 
 

@@ -1,4 +1,4 @@
-"""Operators of onnxruntime that select, move and create elements, most of them older forms of ONNX's operators."""
+"""Operators of onnxruntime that select, move and create elements, most of them older forms of ONNX's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
 
 @defines("UnfoldTensor")
 def _unfold_tensor(node: Node, input: Value, *, size: int, dim: int = -1, step: int = 1) -> Item:
-    """Returns slices of `size` elements along an axis, with distance `step`, as an additional axis."""
+    """Slices of `size` elements along an axis, with distance `step`, as an additional axis."""
     axis = node.axis("dim", input.ndim)
     extent = input.shape[axis]
     if size < 1 or step < 1 or (isinstance(extent, int) and extent < size):
@@ -97,8 +97,7 @@ def _gather_block_quantized(
     gather_axis: int = 0,
     quantize_axis: int = 1,
 ) -> Item:
-    """Gathers rows of a table of integers with a scale for each block, and dequantizes them. An index out of range
-    gives zeros."""
+    """An index out of range gives zeros."""
     chosen, along = node.axis("gather_axis", data.ndim), node.axis("quantize_axis", data.ndim)
     if block_size < 16 or block_size & (block_size - 1):
         raise node.refuse(f"attribute 'block_size' must be a power of 2 from 16 on, got {block_size}")
