@@ -1,7 +1,7 @@
-"""The tuning database: a SQLite file of records that several processes may read and write concurrently.
+"""The tuning database: a SQLite file of records that several processes may read and write.
 
-Each record is committed when it is added, so that a killed search loses only the measurement in progress. Traces are
-stored once, without decisions.
+Each record is committed when added, so that a killed search loses only the measurement in progress. Traces are stored
+once, without decisions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Database:
     """The records in a file, which is created unless `must_exist`.
 
     Every method raises `CompileError` if the file is no database of weft or has a newer format, or if the system
-    refuses to read or write. For use from one thread, in a `with` block or until `close`.
+    refuses to read or write. For one thread, in a `with` block or until `close`.
     """
 
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
@@ -302,7 +302,7 @@ class Database:
             return self._add(entries()), reasons
 
     def merge(self, other: Database) -> int:
-        """Add the contents of another database; returns the number of new records."""
+        """Returns the number of new records."""
         with self._errors(), self._changes():
             return self._add([*other.workloads()]) + self._add(other.records())
 

@@ -1,8 +1,7 @@
 """The decisions of a search so far as a tree that tracks which part of a space is untried.
 
-A node is a sampling step reached after certain decisions; its children are its decisions. A path that ended, in a
-schedule or in a refusal, is complete, and so is a node all of whose options are complete. Which steps follow may depend
-on earlier decisions.
+A node is a sampling step reached after certain decisions, which determine the next steps; its children are its
+decisions. A path that ended, in a schedule or in a refusal, is complete, and so is a node all of whose options are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Evaluation of candidates: build them by builders, measure them locally or by runners.
 
 A local batch is built on all cores, then measured sequentially: a concurrent build would slow down measurements through
-caches, memory and clock. Runners are other machines; each candidate is sent to one when it is built. Each record is
-added to the database at once, and recorded candidates are not evaluated again, so an interrupted search is resumed by
-running it again.
+caches, memory and clock. Runners are other machines, which get candidates once built. Records are added to the database
+at once, and recorded candidates are not evaluated again, so running an interrupted search again resumes it.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class TrialEvaluator:
     ) -> None:
         """`origin` is that of the candidates; `executor` runs `build`. Without a `runner` candidates are measured
         locally. `machine` is the kind of machine that measures, by default this one. Evaluators with concurrent trials
-        share their `events`.
+        share `events`.
 
         Raises `CompileError` if the program cannot be built or run with its default schedule.
         """
@@ -158,7 +157,7 @@ class TrialEvaluator:
             self.tell(trial)
 
     def _scale(self) -> Scale:
-        if self._incumbent is None:  # its record is from an earlier search
+        if self._incumbent is None:
             built = self._built(self.best.trace, self.best.decisions)
             self._incumbent = built if isinstance(built, Built) else None
         return Scale(self._reference(), self._incumbent, self.best.seconds or 0.0, self._arguments, self._limits)

@@ -70,7 +70,7 @@ class Connection(Protocol):
     name: str
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """Run a call. How the future is cancelled or fails depends on the engine."""
+        """How the future is cancelled or fails depends on the engine."""
         ...
 
     def generation(self) -> int:
@@ -101,9 +101,9 @@ class _SubmittedCall:
 
 
 class Fleet(Executor):
-    """The workers of a connection. Each call has one result: calls whose connection was lost are submitted again. A
-    call that kills workers repeatedly is a failure; for other errors, and without a connection for `patience` seconds,
-    the future raises `CompileError`."""
+    """The workers of a connection. Each call has one result: calls of a lost connection are submitted again. A call
+    that kills workers repeatedly is a failure; for other errors, and without a connection for `patience` seconds, the
+    future raises `CompileError`."""
 
     def __init__(self, connection: Connection, patience: float = PATIENCE) -> None:
         self._connection, self._patience = connection, patience

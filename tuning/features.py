@@ -3,8 +3,8 @@
 Counts include all iterations and are used as logarithms; values that the compiler keeps in registers count once.
 Conditions of remainder loops are assumed to hold.
 
-Kernels are counted as launched, after the passes that decide memories, barriers and access widths. The accesses of the
-first warp in the first iterations represent all warps.
+Kernels are counted as launched, after the passes that decide memories, barriers and access widths. The first warp in
+the first iterations represents all accesses.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
 def counts_of(module: ModuleOp, target: Target) -> Counts:
-    """Counts of the functions at tir level. Raises `ScheduleError` for kernels beyond the limits of the target. The
-    counts of kernels that cannot be lowered are 0."""
+    """Counts of the functions at tir level; 0 for kernels that cannot be lowered. Raises `ScheduleError` for kernels
+    beyond the limits of the target."""
     if target.gpu is not None:
         lowered = copy_of(module)
         try:
@@ -260,8 +260,8 @@ def _computing(block: BlockOp) -> Iterator[Operation]:
 
 
 def _instructions(access: Access, target: Target) -> tuple[str, float, float]:
-    """The kind of an access as instructions, and their number in the innermost body and in all iterations. Innermost
-    loops that the access does not depend on are not counted, because it is hoisted."""
+    """The kind of an access as instructions, and their number in the innermost body and in all iterations, without
+    innermost loops out of which it is hoisted."""
     code = [loop for loop in access.loops if loop.kind.data not in _IN_CODE]
     while code and not _depends(access, code[-1]):
         code.pop()

@@ -1,10 +1,9 @@
 """Measurement of candidates in child processes: machine code in, times out.
 
 A candidate runs on the same random arguments as the reference, the program with its default schedule, and must compute
-the same results up to rounding. Its time is that of repeated calls on these arguments, which stay in cache if they fit
-(warm). Large constants of a model with many of them are evicted before each call, as they would be in the model.
-Nothing else should run on the cores: candidates are built before. Kernels are measured by the clock of their device, on
-arguments in device memory.
+the same results up to rounding. Repeated calls are timed on these arguments, which stay in cache if they fit (warm).
+Large constants of a model with many of them are evicted before each call, as in the model. Candidates are built before,
+since nothing else should run on the cores. Kernels are measured by their device's clock, on device memory.
 """
 
 from __future__ import annotations
@@ -113,15 +112,14 @@ def measure(
 ) -> Measured | Failure:
     """Call a candidate in a child process, and compare its results with the reference."""
     if built.kernels is not None:
-        # Drivers reserve addresses for all memory of their devices, so the address space does not measure memory in
-        # use.
+        # Drivers reserve addresses for all memory of their devices, so address space does not measure memory in use.
         limits = replace(limits, memory_bytes=0)
         return limited_call(limits, _measure_on_device, built, reference, arguments, repeats)
     return limited_call(limits, measure_here, built, reference, arguments, repeats)
 
 
 def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """Measure in a process that exits when the device fails, because its context is then unusable."""
+    """In a process that exits when the device fails, because its context is then unusable."""
     try:
         return measure_here(built, reference, arguments, repeats)
     except DeviceError as error:
@@ -174,7 +172,7 @@ def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: i
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
-    """Seconds of a call for each repeat; if there are enough, only for those without preemption of this process."""
+    """Seconds of a call for each repeat; if there are enough, only for those without preemption."""
     number = 1
     calm: list[float] = []
     disturbed: list[float] = []
@@ -232,8 +230,8 @@ class _Reference:
         _function(reference)(*self.expected)
 
     def arguments(self) -> list[Any]:
-        """The arguments as drawn, always in the same memory: all candidates have the same alignment, and none pays for
-        page faults."""
+        """The arguments as drawn, always in the same memory: all candidates have the same alignment and no page
+        faults."""
         for value, drawn in zip(self._values, self.drawn, strict=True):
             if isinstance(value, np.ndarray):
                 np.copyto(value, drawn)

@@ -141,8 +141,8 @@ def versions() -> str:
 
 
 def machine_kind(target: str = "llvm") -> str:
-    """The kind of machine: the processor, `x86_64 znver4`, or for kernels the device, `cuda NVIDIA H100, 132 units`.
-    Times of machines of one kind are comparable. Raises `DeviceError` if there is no device."""
+    """The kind of machine, within which times are comparable: the processor, `x86_64 znver4`, or for kernels the
+    device, `cuda NVIDIA H100, 132 units`. Raises `DeviceError` if there is no device."""
     machine = Target.parse(target)
     if not machine.has_kernels:
         return f"{host_triple().split('-', 1)[0]} {process_cpu()}"

@@ -1,9 +1,9 @@
 """The measurement of a candidate by a runner, relative to the incumbent, the fastest schedule so far.
 
-The incumbent is measured again first. If the speed of the machine changed since its time was recorded, times are
-corrected by the ratio, the drift, so runners of one kind return times on one scale. Before a candidate replaces the
-incumbent, both are measured again, alternately, and the slowest of its corrected times counts: once if it is clearly
-faster, up to three times otherwise. The best of many noisy times would be luck.
+The incumbent is measured again first; the drift, the ratio to its recorded time, corrects times, so that runners of one
+kind return times on one scale. Before a candidate replaces the incumbent, both are measured again, alternately, and the
+slowest of its corrected times counts: once if it is clearly faster, up to three times otherwise. The best of many noisy
+times would be luck.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A batch contains, in this order of preference: the defaults of the space and the best of other machines (once),
 neighbours of fast candidates (one decision changed), crossings of two (each decision from either), and random ones, so
-that all of the space is reachable. Tried candidates, and those that schedule the program as another one did, are
-skipped. A cost model selects from a larger pool those predicted to be fast; the others wait for later batches.
+that the whole space is reachable. Tried candidates, and those equal to another schedule, are skipped. A cost model
+selects from a larger pool those predicted to be fast; the others wait.
 """
 
 from __future__ import annotations

@@ -232,5 +232,5 @@ def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:
 def _legal(sampler: Sampler, decision: Decision) -> Decision | None:
     try:
         return with_decision(sampler, decision).draw(Random(0))
-    except (ScheduleError, TypeError):  # of another kind of step
+    except (ScheduleError, TypeError):
         return None

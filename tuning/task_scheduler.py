@@ -6,8 +6,7 @@ program", the sum of weight w times seconds g over its tasks. After t batches it
     w * (a * (g(t - d) - g(t)) / d + (1 - a) * g(t) / t)    a = 0.2, d = min(3, t)
 
 in seconds per batch: the gain of the last d batches, and an optimistic guess, according to which the task would take no
-time after t more batches. Ansor bounds the guess by the speed of similar tasks; similarity is not known here, so there
-is no bound.
+time after t more batches. Ansor also bounds the guess by the speed of similar tasks; similarity is unknown here.
 """
 
 from __future__ import annotations

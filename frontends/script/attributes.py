@@ -1,7 +1,6 @@
-"""Attributes and annotations as Python values, and ops by their name.
+"""Attributes and annotations as Python values, and ops by name.
 
-Attributes without a Python value are MLIR text, `T.attr("1 : i8")`; ops without a form in the language are calls of
-`T.op`.
+Attributes without a Python value are MLIR text, `T.attr("1 : i8")`; ops without a form in the language are `T.op`.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ def context() -> Context:
 
 
 def to_attribute(value: object) -> Attribute:
-    """Convert a Python value: integers are i64, floats f64. Raises CompileError for other types."""
+    """Integers are i64, floats f64. Raises CompileError for other types."""
     return attribute_of(value, _of_script)
 
 
 def to_attributes(values: Mapping[object, object]) -> dict[str, Attribute]:
-    """Convert a dict. Raises CompileError for names that are not strings."""
+    """Raises CompileError for names that are not strings."""
     return attributes_of(values, _of_script)
 
 
@@ -72,7 +71,7 @@ def _of_script(value: object) -> Attribute | None:
 
 
 def last_line(failure: Exception) -> str:
-    """The last line of a message of xDSL; the text that it quotes precedes it."""
+    """The last line of a message of xDSL, which quotes the text before it."""
     return str(failure).strip().splitlines()[-1].strip()
 
 
@@ -121,7 +120,7 @@ def generic_op(
     properties: object = None,
     attributes: object = None,
 ) -> Operation:
-    """Create an op. Types of results are MLIR text, properties and attributes Python values.
+    """Types of results are MLIR text, properties and attributes Python values.
 
     Raises CompileError for unknown ops, for ops with regions or successors, and if the op does not verify.
     """

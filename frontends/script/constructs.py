@@ -1,6 +1,6 @@
 """The constructs of the script language: loops, blocks, axes, declarations, dtypes.
 
-The parser reads them from the source; a call at run time raises CompileError.
+A call at run time raises CompileError.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class IntrinsicWord(Construct):
 
 
 class Annotation(Construct):
-    """A parameter type. A call or subscript returns the object itself, because Python evaluates annotations."""
+    """A parameter type. Calls and subscripts return the object itself, because Python evaluates annotations."""
 
     def __call__(self, *args: object, **kwargs: object) -> Annotation:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self
@@ -90,12 +90,11 @@ class Namespace:
 
 
 def module_attrs(attributes: dict[str, object]) -> None:
-    """`I.module_attrs({"key": 1})`: the attributes of the module. A call at run time has no effect."""
+    """`I.module_attrs({"key": 1})`: attributes of the module. A call at run time has no effect."""
 
 
 def mlir(text: str) -> None:
-    """`I.mlir("memref.global ...")`: operations of the module other than functions of block loops. A call at run time
-    has no effect."""
+    """`I.mlir("memref.global ...")`: other operations of the module. A call at run time has no effect."""
 
 
 IR = Namespace("I", mlir=mlir, module_attrs=module_attrs)

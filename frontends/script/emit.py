@@ -1,9 +1,8 @@
 """Emit the IR of functions of block loops from the values of a script.
 
 The order of ops is part of the contract, since programs are compared op by op. A store evaluates its value before its
-indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, the value `x` precedes the load of `A[i]`.
-Equal index expressions in a scope are computed once. A repeated load is reused unless a store, call, loop or block is
-between the two.
+indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, `x` precedes the load of `A[i]`. Equal index
+expressions in a scope are computed once. A repeated load is reused unless a store, call, loop or block is between.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ class ScriptEmitter(ElementEmitter):
         return Leaf.of(self.index(expr), str(expr)) if reads(expr) else expr
 
     def argument(self, expr: Expr) -> SSAValue:
-        """The value of an argument of a call: an index, or a scalar in its dtype."""
+        """An argument of a call: an index, or a scalar in its dtype."""
         if isinstance(expr, Cast) and expr.operand.is_index and not isinstance(expr.operand, Const):
             return self.value(expr.operand, expr.dtype)
         return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
@@ -165,8 +164,8 @@ class ScriptEmitter(ElementEmitter):
         self.effect(AssumeOp(first, relation, second, operands))
 
     def declare(self, buffers: Sequence[Buffer]) -> None:
-        """State the extents and strides of parameters. The first use of a symbol defines it as that extent or stride of
-        the buffer; the others are assumed to be equal.
+        """State the extents and strides of parameters. The first use defines a symbol as that extent or stride; others
+        are assumed to be equal.
 
         ```mlir
         %m = memref.dim %A, %c0 : memref<?x128xf32>
@@ -254,7 +253,7 @@ class ScriptEmitter(ElementEmitter):
         self.finish(kind(buffer.value, exprs, operands, sizes))
 
     def conditional(self, condition: SSAValue, branches: Sequence[Block]) -> IfOp:
-        """Create an `scf.if` around one or two filled blocks, not yet inserted; their terminators yield its results."""
+        """Create an `scf.if` around one or two filled blocks, whose terminators yield its results; not yet inserted."""
         for block in branches:
             if not isinstance(block.last_op, ScfYieldOp):
                 with self.inside(block):

@@ -1,7 +1,7 @@
 """Evaluate the expressions of a script: to Python values if all operands are known, else to scalar expressions.
 
-Operations on numbers follow Python's rules. Others follow those of `weft.te`: both operands have one dtype, which
-numbers adopt, and there are no implicit conversions.
+Numbers follow Python's rules, other operands those of `weft.te`: one dtype, which numbers adopt, and no implicit
+conversions.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Evaluator(Reader):
     """Whether a type variable defined outside the script is a symbolic extent."""
 
     def bind_checked(self, node: ast.Name, value: object) -> None:
-        """Bind a name. Raises CompileError for an index expression that is too long."""
+        """Raises CompileError for an index expression that is too long."""
         if isinstance(value, Expr) and value.is_index:
             self.apply(node, check_terms, value)
         self.scope[node.id] = value
@@ -109,7 +109,7 @@ class Evaluator(Reader):
         return self.apply(node, as_expr, value, dtype)
 
     def element(self, node: ast.expr, dtype: str, what: str) -> Expr:
-        """The value as an element. Raises CompileError for another dtype."""
+        """Raises CompileError for another dtype."""
         expr = self.expression(node, dtype)
         adapts = expr.is_index and dtype in ("int32", "int64")
         if expr.dtype != dtype and not adapts:
@@ -151,7 +151,7 @@ class Evaluator(Reader):
         return value
 
     def as_attributes(self, node: Positioned, value: object, message: str) -> dict[str, Attribute]:
-        """The dict `value`. Raises CompileError with `message` for other types."""
+        """Raises CompileError with `message` unless `value` is a dict."""
         if not isinstance(value, dict):
             raise self.error(node, message)
         return self.apply(node, to_attributes, cast("dict[object, object]", value))
@@ -179,7 +179,7 @@ class Evaluator(Reader):
         if isinstance(node.value, str) and any("\ud800" <= character <= "\udfff" for character in node.value):
             raise self.error(node, "text has half of a character, a lone surrogate")
         if self.lane is not None and isinstance(node.value, str) and (found := VECTOR.fullmatch(node.value)):
-            return found[1]  # the element of a vector dtype
+            return found[1]
         return node.value
 
     def _items(self, node: ast.Tuple | ast.List) -> list[object] | tuple[object, ...]:
@@ -380,10 +380,8 @@ class Evaluator(Reader):
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
     def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
-        """A bounding box of a part, in the buffer that stores it; data-dependent dimensions are whole.
-
-        None if the extent of a data-dependent dimension is not a number.
-        """
+        """A bounding box of a part, in the buffer that stores it; data-dependent dimensions are whole. None if the
+        extent of such a dimension is not a number."""
         low, sizes = self._ranges(node, buffer)
         corner = list(self.stored_indices(node, buffer, low))
         stored = list(buffer.box([size or 0 for size in sizes]))
@@ -474,7 +472,7 @@ class Evaluator(Reader):
         return AttributeText(self.string(node.args[0], "T.attr") if len(node.args) == 1 else "")
 
     def _let(self, node: ast.Call) -> object:
-        """`T.Let(body, where={x: value})`: a name in an expression."""
+        """`T.Let(body, where={x: value})`"""
         where = node.keywords[0].value if len(node.keywords) == 1 and node.keywords[0].arg == "where" else None
         if len(node.args) != 1 or not isinstance(where, ast.Dict):
             raise self.error(node, f"T.Let has an expression and values of names: `{words.Let.usage}`")
@@ -572,7 +570,7 @@ def adapted(values: Sequence[object]) -> list[object]:
 
 
 def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
-    """`and` or `or`: short-circuit only if the right side reads buffers, since a branch is more expensive."""
+    """Short-circuit only if the right side reads buffers, since a branch is more expensive."""
     other = as_expr(right)
     result = binary(kind, left, other)
     if not reads(other) or left.dtype != "bool":
@@ -585,7 +583,7 @@ def may_call(function: object, of_values: bool) -> bool:
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
     if any(function is known for known in words.FUNCTIONS.values()) or isinstance(function, FunctionType):
-        return True  # functions of Python combine expressions
+        return True
     if of_values:
         return False
     if function is TypeVar:

@@ -1,7 +1,4 @@
-"""Read one function of a script as a `func.func` of block loops: parameters, declarations and calls.
-
-`statements` reads the body.
-"""
+"""Read one function of a script as a `func.func` of block loops: parameters, declarations and calls."""
 
 from __future__ import annotations
 
@@ -149,7 +146,7 @@ class FunctionParser(Evaluator):
         self.emitter.place = self.source.place(node)
 
     def parse(self) -> FuncOp:
-        """Parse the function. Raises CompileError."""
+        """Raises CompileError."""
         declaration = self._is_external()
         self._parameters(declaration)
         try:
@@ -232,7 +229,7 @@ class FunctionParser(Evaluator):
                     buffers.append((parameter, annotation, position))
                 else:
                     self._parameter(parameter, annotation, kind, position, declaration)
-        # Scalars first: an extent with the name of a scalar parameter is that parameter, in any order of parameters.
+        # Scalars first: an extent may name a scalar parameter in any position.
         for parameter, annotation, position in buffers:
             self.place(parameter)
             with self.source.placing(parameter):
@@ -309,10 +306,8 @@ class FunctionParser(Evaluator):
     def _strides(
         self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
     ) -> tuple[dict[int, Expr], tuple[int | None, ...] | None]:
-        """The symbolic strides by dimension, and all strides; None for dynamic ones.
-
-        A stride of -1 is that of a dense buffer.
-        """
+        """The symbolic strides by dimension, and all strides, None for dynamic ones; -1 is the stride of a dense
+        buffer."""
         values = items(self.evaluate(node) or ())
         if values and len(values) != len(shape):
             raise self.error(node, f"{name} has {len(shape)} dimensions, and {len(values)} strides are given")
@@ -324,7 +319,7 @@ class FunctionParser(Evaluator):
             if as_number(value) == -1 and dense is not None:
                 strides[dimension] = dense
             elif isinstance(value, str) and value.isidentifier() and self.scope.known(value) is None:
-                names[dimension] = Symbol(value)  # TVM prints different strides under one name
+                names[dimension] = Symbol(value)
             elif value is not None:
                 size = self._size(node, value, f"{name}: stride {dimension}")
                 if isinstance(size, Expr):
@@ -609,11 +604,11 @@ class FunctionParser(Evaluator):
         self.calls.append(PendingCall(self.emitter.call(callee, arguments), node, callee))
 
     def call_outside(self, node: ast.Call, *, pure: bool = False) -> CallOp:
-        """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
+        """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`, or TVM's newer order,
+        dtype first.
 
-        TVM's newer order, with the dtype first, is accepted too. Symbols declared as T.int32() are passed as such,
-        other indices as 64 bits. The function may have effects, except for `T.call_pure_extern` and in blocks with
-        `T.reads` and `T.writes`.
+        Symbols declared as T.int32() are passed as such, other indices as 64 bits. The function may have effects,
+        except for `T.call_pure_extern` and in blocks with `T.reads` and `T.writes`.
         """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
@@ -664,7 +659,7 @@ class FunctionParser(Evaluator):
         return op
 
     def _kept(self, node: ast.expr, operands: list[SSAValue]) -> ast.expr:
-        """The text of an argument, in which names refer to `operands`; values of the program are appended there."""
+        """The text of an argument, in which names refer to `operands`, to which values of the program are appended."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node
         pointer = self.pointer(node)

@@ -1,7 +1,5 @@
-"""Limits on values computed at parse time, so that parsing takes bounded time.
-
-Operations whose results can be much larger than their operands are checked before they run.
-"""
+"""Limits on values computed at parse time, checked before operations whose results can be much larger than their
+operands."""
 
 from __future__ import annotations
 

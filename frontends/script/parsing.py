@@ -140,7 +140,6 @@ _AT_TOP: Final[Mapping[type[ast.stmt], Handler]] = {
 
 
 def _last_name(node: ast.expr) -> str | None:
-    """The last name in `ir_module`, `I.ir_module` and calls of them."""
     if isinstance(node, ast.Call):
         return _last_name(node.func)
     if isinstance(node, ast.Attribute):

@@ -1,8 +1,8 @@
 """Print modules of block loops as scripts that read back equal.
 
 The next effect (a store, a loop, a block, a call) and the ops before it become one statement if the parser would read
-it as exactly these ops. Otherwise the longest run of ops with a single result becomes an assignment to a local
-variable, and the rest is tried again.
+it as exactly these ops. Otherwise the longest run of ops with a single result becomes an assignment, and the rest is
+tried again.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def print_script(module: ModuleOp) -> str:
 
 
 def print_function(function: FuncOp) -> str:
-    """Print one function of a module, as `print_script` does inside of the class. Raises CompileError as it does."""
+    """Print one function as `print_script` does inside of the class. Raises CompileError as it does."""
     module = function.parent_op()
     if not isinstance(module, ModuleOp):
         raise InternalError(f"@{function.sym_name.data} is in no module")
@@ -102,7 +102,7 @@ def print_function(function: FuncOp) -> str:
 
 
 def _functions_of(module: ModuleOp) -> tuple[dict[str, FuncOp], dict[str, str]]:
-    """The functions by their symbols, and their names in Python."""
+    """The functions by symbol, and their Python names."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     names = PythonNames({"Module"})
     return functions, {symbol: names.new(symbol, "f") for symbol in functions}
@@ -133,7 +133,7 @@ class _Dynamic:
 
 
 class FunctionPrinter:
-    """Prints one function; `words` maps symbols to Python names."""
+    """`words` maps symbols to Python names."""
 
     def __init__(
         self, function: FuncOp, functions: Mapping[str, FuncOp], words: Mapping[str, str], restart: Restart
@@ -166,7 +166,7 @@ class FunctionPrinter:
         """Each takes the ops of a statement and the last of them."""
 
     def lines(self) -> list[str]:
-        """The lines of the function. Raises Restart, and CompileError for ops without a script."""
+        """Raises Restart, and CompileError for ops without a script."""
         function = self._function
         symbol = function.sym_name.data
         self._check()
@@ -254,7 +254,7 @@ class FunctionPrinter:
         )
 
     def _declare(self, ops: Sequence[Operation]) -> None:
-        """Declare the buffers of `ops`. Raises Restart if the declarations emit other ops."""
+        """Raises Restart if the declarations emit other ops."""
         entries = list(dict.fromkeys(self._about[op] for op in ops if op in self._about))
         symbols: list[str] = []
         for op in ops:
@@ -434,7 +434,7 @@ class FunctionPrinter:
             if printed.type != own.type:
                 raise CompileError.at(op, f"a condition that gives {printed.type} has no script")
             self._trip.bind(printed, own, name)
-            if printed.first_use is None:  # an unused name is no result
+            if printed.first_use is None:
                 self._write(f"_ = {name}")
 
     def _while(self, ops: Sequence[Operation], op: WhileOp) -> None:

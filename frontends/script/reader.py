@@ -1,7 +1,6 @@
 """The base class of readers of Python source: names in scope, and tables from Python's constructs to handlers.
 
-Subclasses read block loops (`parsing`, `function`, `statements`, `evaluate`) and graph functions (`weft.tvm.script`). A
-construct without a handler is an error.
+A construct without a handler is an error.
 """
 
 from __future__ import annotations
@@ -45,8 +44,6 @@ class Scope:
 
 
 class Reader:
-    """Reads Python statements by a table of handlers."""
-
     STATEMENTS: Mapping[type[ast.stmt], Handler] = {}
     MEANINGLESS = ""
     """The error for a statement, called `{word}`, without a handler or in a form that its handler rejects."""

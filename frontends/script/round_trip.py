@@ -1,7 +1,7 @@
 """Raise ops to the expressions of a script that compute them.
 
-Raising alone does not preserve the order and sharing of ops. Therefore each raised statement is emitted as the parser
-would emit it, and the ops are compared.
+Raising does not preserve the order and sharing of ops, so each raised statement is emitted as the parser would emit it,
+and the ops are compared.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Raiser:
         return expr
 
     def value(self, value: SSAValue) -> Expr:
-        """The expression of a scalar. Raises NotRaised."""
+        """Raises NotRaised."""
         found = self._names.get(value)
         if isinstance(found, Expr):
             return found
@@ -197,7 +197,7 @@ class Raiser:
         return self.op(op)
 
     def op(self, op: Operation) -> Expr:
-        """The expression that computes the result of `op`. Raises NotRaised for ops without an expression."""
+        """Raises NotRaised for ops without an expression."""
         if op.attributes:
             raise NotRaised
         result = op.results[0]

@@ -70,7 +70,7 @@ class Schedule(Recorded):
         return Script(print_script(self.mod))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
-        """Show the script in colours if the output supports them. See `weft.script.show`."""
+        """Show the script, in colours if supported. See `weft.script.show`."""
         from weft.frontends.script.show import show  # start-up: 204 ms
 
         show(self.mod, color=color, file=file)
@@ -82,7 +82,7 @@ class Schedule(Recorded):
         return loop_trees(self.mod)
 
     def __str__(self) -> str:
-        """The loops: `display print(sch)` of a debugger shows them at each line."""
+        """`display print(sch)` of a debugger shows the loops at each line."""
         return "\n".join([repr(self), *map(str, self.loop_trees())])
 
     def _repr_html_(self) -> str:

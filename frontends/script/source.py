@@ -35,7 +35,7 @@ class Source:
         return SourceLocation(self.file, node.lineno, start + 1, max(0, end - start))
 
     def _column(self, line: int, offset: int) -> int:
-        """A column in characters; the syntax tree counts bytes."""
+        """In characters; the syntax tree counts bytes."""
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         return len(text.encode()[:offset].decode(errors="replace"))
 

@@ -111,7 +111,7 @@ class StatementParser(FunctionParser):
                 self._attribute_statement(rest, cast("ast.Call", statement.value))
                 return
             if isinstance(statement, ast.Assign) and self._calls(statement.value, words.launch_thread):
-                # `i = T.launch_thread("threadIdx.x", 64)`: later statements are the loop's body
+                # `i = T.launch_thread("threadIdx.x", 64)`: later statements are its body
                 self.place(statement)
                 self.flush()
                 name = self._plain_name(statement.targets[0]).id
@@ -426,7 +426,7 @@ class StatementParser(FunctionParser):
         return node
 
     def _bind_name(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
-        """Bind a name. Elements are computed here, index expressions only with an annotation."""
+        """Elements are computed here, index expressions only with an annotation."""
         name = target.id
         number = as_number(value)
         if number is not None and dtype is not None:

@@ -68,10 +68,8 @@ class PythonNames:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """An unused name, reserved until its scope ends.
-
-        Numbers have no underscore, because IR drops a number after one.
-        """
+        """An unused name, reserved until its scope ends, without an underscore before its number, which IR would
+        drop."""
         word = candidate = identifier(name, default)
         number = 0
         while any(candidate in scope for scope in self._scopes):
@@ -204,7 +202,7 @@ def _binary(expr: Binary) -> tuple[str, int]:
 
 
 def index_text(expr: Expr) -> str:
-    """An index; integers are plain numbers."""
+    """Integers are plain numbers."""
     return _side(expr, True)[0]
 
 

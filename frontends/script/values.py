@@ -44,7 +44,7 @@ class Leaf(Named):
 
     @staticmethod
     def of(value: SSAValue, name: str, extent: int | Expr | None = None, dtype: str | None = None) -> Leaf:
-        """Name `value`. Index values are int64; others have `dtype`, by default that of their type."""
+        """Index values are int64; others have `dtype`, by default that of their type."""
         if isinstance(value.type, IndexType):
             return Leaf(name, value, "int64", True, extent)
         return Leaf(name, value, dtype or name_of(value.type), False)
@@ -357,10 +357,8 @@ def _sum(left: Expr, right: Expr) -> Expr:
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
-    """The indices at offset `place`, a sum of multiples of the strides.
-
-    A term without a stride belongs to the dimension of stride 1. None if the sum does not determine the indices.
-    """
+    """The indices at offset `place`, a sum of multiples of the strides. A term without a stride belongs to the
+    dimension of stride 1. None if the sum does not determine the indices."""
     if isinstance(place, Const) and (dense := _dense_indices(whole, int(place.value))) is not None:
         return dense
     strides = strides_in(whole)
