@@ -205,7 +205,7 @@ class _Room:
 
 
 def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
-    """Pairs of result types. Raises `CompileError` if ranks or element types differ."""
+    """Raises `CompileError` if ranks or element types differ."""
     groups = [cast("Sequence[Tensor]", function.function_type.outputs.data) for function in (first, second)]
     pairs = list(zip(*groups, strict=False))
     fits = len(groups[0]) == len(groups[1]) and all(
@@ -218,7 +218,7 @@ def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
 
 
 def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp], Mapping[str, MatchShapeOp]]) -> _Room:
-    """Returns the extents in which results of both types fit; the functions bind some names."""
+    """The extents in which results of both types fit; the functions bind some names."""
     shape, axes = list[KnownExtent](), list[int]()
     for axis, extents in enumerate(zip(*map(shape_of, types), strict=True)):
         rooms = [_greatest(extent, names) for extent, names in zip(extents, bound, strict=True)]
@@ -233,7 +233,7 @@ def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp],
 
 
 def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
-    """Returns the maximum of an extent by the bounds of its names, or None if unknown."""
+    """The maximum of an extent by the bounds of its names, or None if unknown."""
     while isinstance(extent, Expression) and (names := names_in(extent) & bound.keys()):
         most = {name: bound[name].bounds[bound[name].bound_names.index(name)] for name in names}
         if None in most.values() or not _grows_with(extent, names):
@@ -243,7 +243,7 @@ def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
 
 
 def _grows_with(extent: Expression, names: Collection[str]) -> bool:
-    """Returns whether all terms with these names are products of names with a positive factor."""
+    """Whether all terms with these names are products of names with a positive factor."""
     return all(
         names_in(Expression(((monomial, 1),))).isdisjoint(names)
         or (factor > 0 and all(isinstance(atom, str) for atom in monomial))
@@ -285,7 +285,7 @@ def call_dps(
 def call_dps(
     callee: str, args: Sequence[Value], shape: Sequence[Any], dtype: str | list[str] | tuple[str, ...] = "float32"
 ) -> Value | tuple[Value, ...]:
-    """Call a registered function (`weft.register_func`). It writes a tensor, or several if `dtype` and `shape` are
+    """Call a registered function (`weft.register_func`) that writes a tensor, or several if `dtype` and `shape` are
     lists.
 
     Raises `CompileError` for an invalid shape or dtype, and for arguments that are not values.
@@ -317,7 +317,7 @@ def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
 
 
 def operator(name: str) -> Callable[..., Value | tuple[Value, ...]]:
-    """Returns an operator as a function of values. Raises `AttributeError` for an unknown one."""
+    """An operator as a function of values. Raises `AttributeError` for an unknown one."""
     found = _BY_NAME.get(name)
     if found is None:
         raise AttributeError(f"there is no operator '{name}'{did_you_mean(name, _BY_NAME)}")
@@ -498,11 +498,9 @@ class BlockBuilder:
         return value
 
     def emit_te(self, function: Callable[..., object], *args: object, **options: object) -> Value | tuple[Value, ...]:
-        """Call a function of tensor expressions on placeholders of the values' shapes. Extents (`Value.shape`) are
-        mapped to the same variables. Equal functions are shared.
-
-        Raises `CompileError` if the function does or returns other objects than tensors.
-        """
+        """Call a function of tensor expressions on placeholders of the values' shapes, with equal variables for equal
+        extents. Equal functions are shared. Raises `CompileError` if the function does or returns other objects than
+        tensors."""
         self._open("emit_te")
         wanted = getattr(function, "__name__", "te").replace("<lambda>", "te")
         values = [arg for arg in args if isinstance(arg, Value)]
@@ -533,7 +531,7 @@ class BlockBuilder:
         return found
 
     def _shared(self, function: FuncOp) -> str:
-        """Returns the name of an equal earlier function, or of `function`, which is added."""
+        """The name of an equal earlier function, or of `function`, which is added."""
         name = function.sym_name.data
         for other in self._made:
             function.sym_name = other.sym_name
@@ -545,7 +543,7 @@ class BlockBuilder:
         return self.add_function(function)
 
     def call_tir(self, callee: str, args: Sequence[Value], types: Sequence[Attribute]) -> Value | tuple[Value, ...]:
-        """Call a function of the module on tensors. Raises `CompileError` if the module has no such function."""
+        """Call a function of the module on tensors. Raises `CompileError` if there is none."""
         known = {name for name, op in named_ops(self._module).items() if isinstance(op, FuncOp)}
         if callee not in known:
             raise CompileError(f"call_tir: the module has no function @{callee}{did_you_mean(callee, known)}")
@@ -554,7 +552,7 @@ class BlockBuilder:
     def call_dps(
         self, callee: str, args: Sequence[Value], shape: Sequence[ExtentLike], dtype: str = "float32"
     ) -> Value:
-        """Emit a call of a registered function; see `weft.graph.call_dps`."""
+        """See `weft.graph.call_dps`."""
         return self.emit(call_dps(callee, args, shape, dtype))
 
     def match_shape(
@@ -616,9 +614,8 @@ class BlockBuilder:
             y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
 
         The results of both have the same ranks and element types. If extents differ or depend on data, each function
-        returns a tensor of the maximum extents and its extents, which are bound after the conditional. Raises
-        `CompileError` for other results, for unbounded extents that depend on data, and if a function uses outer
-        values.
+        returns a tensor of the maximum extents and its extents, bound after the conditional. Raises `CompileError` for
+        other results, for unbounded extents that depend on data, and if a function uses outer values.
         """
         given = [self.emit(value) for value in (condition, *args)]
         if given[0].shape != () or given[0].dtype != "bool":
@@ -723,8 +720,8 @@ class BlockBuilder:
         carried: Sequence[Value],
         captured: Sequence[Value] = (),
     ) -> Value | tuple[Value, ...]:
-        """Call `body` with the carried and the captured values while `test` of the same values is true; `test` returns
-        a bool of rank 0, and `body` the next carried values.
+        """Call `body` with the carried and the captured values while `test` of them is true; `test` returns a bool of
+        rank 0, and `body` the next carried values.
 
             x = bb.emit_while(lambda x, end: G.less(G.sum(x), end), lambda x, end: G.add(x, x), [x], [end])
 
@@ -751,8 +748,8 @@ class BlockBuilder:
         *,
         has_bounds: bool = False,
     ) -> FuncOp:
-        """Trace `function` into a private function, which is open meanwhile, so that it may contain loops and branches.
-        Raises `CompileError` for a result whose extent the function binds, unless the caller `has_bounds` for it."""
+        """Trace `function` into a private function, open meanwhile, so that it may contain loops and branches. Raises
+        `CompileError` for a result whose extent the function binds, unless the caller `has_bounds` for it."""
         names = value_names([hint or f"arg{at}" for at, hint in enumerate(hints)])
         block = Block(arg_types=types)
         for argument, name in zip(block.args, names, strict=True):
@@ -783,8 +780,8 @@ class BlockBuilder:
         return traced
 
     def _bind_names(self, functions: Sequence[FuncOp], count: int) -> list[SSAValue]:
-        """Add parameters to the functions of a loop or a conditional, so that their axes bind all names in the
-        functions. Returns the values to pass."""
+        """Add parameters to the functions of a loop or a conditional, so that their axes bind all names in them.
+        Returns the values to pass."""
         given = [self._passed.pop(function, []) for function in functions]
         found = [value for values in given for value in values]
         for own, function in enumerate(functions):
@@ -805,7 +802,7 @@ class BlockBuilder:
     def _with_axis(
         self, name: str, function: FuncOp, enclosing: Sequence[FuncOp | None], *blocks: Block
     ) -> SSAValue | None:
-        """Returns a value with an axis called `name`; one of an enclosing function becomes a parameter."""
+        """A value with an axis called `name`; one of an enclosing function becomes a parameter."""
         results = [
             result
             for block in dict.fromkeys((function.body.block, *blocks))

@@ -18,8 +18,6 @@ from weft.dialects.stablehlo import CompareOp, DenseConstantOp, TensorOp, WhileO
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a tensor from outside the loop."""
-
     source: SSAValue
     value: SSAValue
     is_reversed: bool
@@ -83,7 +81,7 @@ def _is_inside(value: SSAValue, block: Block) -> bool:
 
 
 def _number(value: SSAValue) -> int | None:
-    """Returns the integer of a constant, or None for other values."""
+    """The integer of a constant, or None."""
     if (
         isinstance(value, OpResult)
         and isinstance(value.op, DenseConstantOp)
@@ -103,7 +101,7 @@ def _shape(value: SSAValue) -> Sequence[int]:
 
 
 def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Returns True for `n - i - 1`, False for `i`, else None."""
+    """True for `n - i - 1`, False for `i`, else None."""
     if index is counter:
         return False
     outer = index.owner
@@ -118,7 +116,7 @@ def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | 
 
 
 def _direction(starts: Sequence[SSAValue], counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Returns whether a slice that starts at a row is in reverse order, or None if it does not start at one."""
+    """Whether a slice that starts at a row is in reverse order; None if it does not start at one."""
     if not starts or any(_number(start) != 0 for start in starts[1:]):
         return None
     return _is_reversed(starts[0], counter, bound)
@@ -130,7 +128,7 @@ def _lone_use(value: SSAValue) -> Operation | None:
 
 
 def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Row | None:
-    """Matches the row that a dynamic slice and a reshape read."""
+    """The row that a dynamic slice and a reshape read."""
     if op.name != "stablehlo.dynamic_slice" or _is_inside(op.operands[0], loop.body.block):
         return None
     direction = _direction(op.operands[1:], counter, bound)
@@ -146,12 +144,12 @@ def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Ro
 
 
 def _covers(extent: int, bound: SSAValue) -> bool:
-    """Returns whether a tensor has a row for each step; symbolic extents are compared later."""
+    """Whether a tensor has a row for each step; symbolic extents are compared later."""
     return (number := _number(bound)) == extent or (extent == DYNAMIC_INDEX and number is None)
 
 
 def _stack(place: int, value: SSAValue, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Stack | None:
-    """Matches the carried tensor of which a dynamic update writes a row."""
+    """The carried tensor of which a dynamic update writes a row."""
     op, argument = value.owner, loop.body.block.args[place]
     if not isinstance(op, TensorOp) or op.name != "stablehlo.dynamic_update_slice" or op.operands[0] is not argument:
         return None

@@ -1,9 +1,9 @@
-"""Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`,
-`weft.lower(s, [A, C])`.
+"""Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`, `weft.lower(s, [A,
+C])`.
 
-Requests run as schedule primitives, which check them, when the function is created. Caches and factored reductions run
-first, since they create stages. Then stages are scheduled from the last to the first: compute_at or compute_inline,
-then the other requests in order.
+Requests run as schedule primitives, which check them, when the function is created: first caches and factored
+reductions, which create stages, then for each stage, from the last to the first, compute_at or compute_inline and the
+other requests in order.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Stage:
     def _require(self, *axes: AnyAxis) -> None:
         """Raises CompileError for an axis that is no loop of this stage."""
         for axis in axes:
-            if axis not in set(self._leaves):  # because == on axes builds an expression
+            if axis not in set(self._leaves):  # == on axes builds an expression
                 if axis in self._schedule.consumed:
                     raise _gone(axis)
                 raise error(f"axis '{axis.name}' is not an axis of stage '{self.op.name}'")
@@ -350,8 +350,8 @@ class StageSchedule:
         dimension at `factor_axis`, then their reduction in the stage of `tensor`.
 
         Returns the tensor of the partial results. Its stage has the loops of the original stage, with new axes: the
-        spatial ones in `op.axis`, including that of `axis` at `factor_axis`, the others in `op.reduce_axis`. Earlier
-        requests apply to it, not to the stage of `tensor`.
+        spatial ones in `op.axis`, including that of `axis`, the others in `op.reduce_axis`. Earlier requests apply to
+        it, not to the stage of `tensor`.
         """
         stage = self[tensor]
         stage._require(axis)  # pyright: ignore[reportPrivateUsage]
@@ -397,7 +397,7 @@ def _like(axis: IterVar) -> IterVar:
 
 
 def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
-    """Returns the op of a stage after another one took over a part of it."""
+    """The op of a stage after another one took over a part of it."""
     left = MadeOp(op.name, op.place, op.axis, (), reduced)
     left.outputs.extend(op.outputs)
     return left

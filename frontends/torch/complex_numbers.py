@@ -1,7 +1,7 @@
 """Complex numbers within a model, as pairs of real tensors, because graphs have no complex types.
 
 Operators that are linear in their complex operands, including most views, apply the converter for real tensors to both
-parts. The inputs and outputs of a model are real.
+parts. Inputs and outputs are real.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ def is_complex(leaves: object) -> bool:
 
 
 def complex_converter(name: str) -> Converter:
-    """Returns the converter of an operator with complex operands or results. Raises `UnsupportedError` if there is
-    none."""
+    """Raises `UnsupportedError` if there is none."""
     if name in _COMPLEX:
         return _COMPLEX[name]
     short = name.removeprefix("aten.")
@@ -122,7 +121,7 @@ def _complex(*names: str) -> Callable[[Converter], Converter]:
 
 
 def _parts(cx: Conversion, x: Operand, dtype: str) -> tuple[Value, Value | None]:
-    """Returns both parts in one element type; the imaginary part of a real number is None."""
+    """Both parts in one element type; the imaginary part of a real number is None."""
     if isinstance(x, Complex):
         return cast_to(x.real, dtype), cast_to(x.imaginary, dtype)
     if isinstance(x, complex):
@@ -236,7 +235,7 @@ def _matmul(cx: Conversion, x: Complex, y: Complex) -> Complex:
 
 
 def _count(x: Value | Complex, dims: Sequence[int]) -> KnownExtent:
-    """Returns the number of elements along some axes."""
+    """The number of elements along some axes."""
     return EXTENTS.product(known(tuple(x.shape[dim] for dim in dims)))
 
 

@@ -1,4 +1,4 @@
-"""Import programs of `torch.export`, and graphs traced by `torch.compile`, as graph functions."""
+"""Import of programs of `torch.export`, and of graphs traced by `torch.compile`, as graph functions."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ _NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_bl
 
 @dataclass(frozen=True)
 class Argument:
-    """The source of an argument of the function: `leaf` is the index of a flattened input of the model, otherwise
-    `state` names a parameter or buffer. An integer argument has a `size`, its value as an extent."""
+    """The source of an argument: `leaf` is the index of a flattened input of the model, otherwise `state` names a
+    parameter or buffer. An integer argument has a `size`, its value as an extent."""
 
     name: str
     node: str
@@ -194,8 +194,8 @@ class Importer:
         ranges: Mapping[str, tuple[int, int | None]] | None = None,
         keep_orders: bool = False,
     ) -> None:
-        """`placeholders` are the nodes of the inputs, and `ranges` the bounds of symbolic sizes that a model states.
-        With `keep_orders`, parameters of the function have the axes of inputs in the order of memory."""
+        """`placeholders` are the nodes of the inputs, `ranges` the bounds of symbolic sizes. With `keep_orders`,
+        parameters of the function have the axes of inputs in the order of memory."""
         self.builder = builder
         self.names = _names(placeholders)
         self.equal = {**_elements(self.names), **equal}
@@ -216,8 +216,7 @@ class Importer:
         """Outputs that are data-dependent sizes."""
 
     def constant(self, tensor: Any, name: str) -> Value | Complex:
-        """Returns a tensor as a constant, shared by tensors with the same memory; a pair of constants if it is
-        complex."""
+        """A tensor as a constant, shared by tensors with the same memory; a pair of constants if complex."""
         if tensor.is_complex():
             parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
             return Complex(*parts)
@@ -232,8 +231,8 @@ class Importer:
         return Value(self._constants[key].ssa)
 
     def size_facts(self, argument: Argument) -> list[str]:
-        """Returns the preconditions of an integer argument: it equals the value that extents use, and symbols of
-        PyTorch are not negative unless their range says so."""
+        """The preconditions of an integer argument: it equals the value that extents use, and symbols of PyTorch are
+        not negative unless their range says so."""
         if argument.size is None:
             return []
         element = element_symbol(argument.name, 0)
@@ -244,8 +243,8 @@ class Importer:
         return [f"0 <= {element} # PyTorch exported the model for such sizes"] if least >= 0 else []
 
     def as_result(self, item: Item) -> Item:
-        """Returns an output; a data-dependent size becomes a tensor, since callers cannot compute it. Raises
-        `CompileError` for a complex output."""
+        """An output; a data-dependent size becomes a tensor, since callers cannot compute it. Raises `CompileError` for
+        a complex output."""
         if isinstance(item, Complex):
             raise CompileError("from_torch: an output is complex, and must be real: torch.view_as_real(y)")
         if not isinstance(item, Expression) or names_in(item).isdisjoint(self._decided):
@@ -280,8 +279,7 @@ class Importer:
         return self._number(value) if _is_symbolic(value) else value
 
     def meta(self, tensor: Any, name: str) -> TensorMeta:
-        """Returns the type of an input, a parameter or a constant. Raises `CompileError` if graphs cannot represent
-        it."""
+        """The type of an input, a parameter or a constant. Raises `CompileError` if graphs cannot represent it."""
         kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
         if kind or tensor.layout is not torch.strided:
             layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
@@ -292,20 +290,20 @@ class Importer:
             raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
     def order(self, value: Any) -> tuple[int, ...] | None:
-        """Returns the axes of a tensor in the order of memory, if parameters keep it."""
+        """The axes of a tensor in the order of memory, if parameters keep it."""
         is_kept = self._keep_orders and isinstance(value, torch.Tensor)
         return order_in_memory(value, self.equal) if is_kept else None
 
     def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
-        """Returns the types of results. Raises `UnsupportedError` if a shape depends on data through sizes that are not
-        in `decided`, the sizes that operators have bound."""
+        """The types of results. Raises `UnsupportedError` if a shape depends on data through sizes not in `decided`,
+        those that operators have bound."""
         tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
         for tensor in tensors:
             _check_is_known(tensor.shape, decided)
         return [result_meta(tensor, self.equal) for tensor in tensors]
 
     def _number(self, value: Any) -> Extent | float | bool:
-        """Returns a known number, or an extent, or None for other symbolic numbers."""
+        """A known number, or an extent, or None for other symbolic numbers."""
         if isinstance(value, torch.SymInt):
             return extent_of(value, self.equal)
         return None if _is_symbolic(value) else value
@@ -325,8 +323,7 @@ class Importer:
         return self._tried(node, lambda: self._converted(env, node), value)
 
     def _tried(self, node: Any, convert: Callable[[], Item], value: Any) -> Item:
-        """Returns the result of `convert`. A failure is recorded, and the result replaced by values of the right
-        types."""
+        """The result of `convert`. A failure is recorded, and the result replaced by values of the right types."""
         is_consequence = not self._broken.isdisjoint(node.all_input_nodes)
         try:
             if not is_consequence:
@@ -340,7 +337,7 @@ class Importer:
             return [None] * 16
 
     def _stand_in(self, value: Any) -> Item:
-        """Returns placeholder values of the types that PyTorch states, from an unregistered function."""
+        """Placeholder values of the types that PyTorch states, from an unregistered function."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
         metas = self._metas(value, self._decided)
@@ -350,7 +347,7 @@ class Importer:
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
-        """Returns a symbolic number: an extent if possible, otherwise a tensor."""
+        """A symbolic number: an extent if possible, otherwise a tensor."""
         _check_is_known([value], self._decided)
         number = self._number(value)
         if number is not None:
@@ -411,7 +408,7 @@ class Importer:
         return found if isinstance(value, list | tuple) else found[0]
 
     def _arguments(self, env: Mapping[Any, Item], node: Any) -> tuple[list[Item], dict[str, Item]]:
-        """Returns the arguments of an operator, with defaults: by position in the order of its schema, and by name."""
+        """The arguments of an operator, with defaults: by position in the order of its schema, and by name."""
         schema = getattr(node.target, "_schema", None)
         given = [self._item(env, arg) for arg in node.args]
         keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
@@ -434,12 +431,12 @@ class Importer:
     def _run_in_torch(
         self, node: Any, reason: str, args: Sequence[Item], keywords: Mapping[str, Item], metas: Sequence[TensorMeta]
     ) -> tuple[Value, ...]:
-        """Emits a call of the operator in PyTorch, which writes tensors of the program."""
+        """Emit a call of the operator in PyTorch, which writes tensors of the program."""
         leaves, spec = pytree.tree_flatten((list(args), dict(_originals(node, keywords))), is_leaf=_is_none)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Value)]
         sizes = [leaf for leaf in leaves if isinstance(leaf, Expression)]
         operands = [*tensors, *(size_value(self.builder, size) for size in sizes)]
-        # A distinct number for each call, so that equal calls of random operators are not merged.
+        # A number for each call, so that equal calls of random operators are not merged.
         operands.append(self.builder.emit(const(len(self.in_torch), "int64")))
         shapes = [known_text(meta) for meta in metas]
         call = TorchCall(str(node.target), node.name, place_of(node), reason)
@@ -450,7 +447,7 @@ class Importer:
         return tuple(self.builder.emit(value, node.name) for value in found)
 
     def _nested(self, env: dict[Any, Item], node: Any) -> Item:
-        """Converts a higher-order operator and the graphs that it calls."""
+        """Convert a higher-order operator and the graphs that it calls."""
         name = node.target.name()
         args = [self._item(env, arg) for arg in node.args]
         graphs = {
@@ -473,7 +470,7 @@ class Importer:
         return self.convert(module, dict(zip(names, operands, strict=True)))
 
     def _branches(self, condition: Item, then: Any, otherwise: Any, operands: Sequence[Item]) -> Item:
-        """Converts both branches to functions of the tensors among the operands."""
+        """Convert both branches to functions of the tensors among the operands."""
         places = [at for at, operand in enumerate(operands) if isinstance(operand, Value)]
 
         def branch(module: Any) -> Callable[..., list[Value]]:
@@ -517,7 +514,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_checked_alone(node: Any, value: Any) -> bool:
-    """Returns whether a node is a condition on sizes that only checks use."""
+    """Whether a node is a condition on sizes that only checks use."""
     is_condition = isinstance(value, torch.SymBool | bool)
     return is_condition and bool(node.users) and all(str(user.target) in CHECKS for user in node.users)
 
@@ -535,7 +532,7 @@ def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
 
 
 def known_text(meta: TensorMeta) -> list[int | str]:
-    """Returns a shape in the form that `call_dps` takes. Raises `UnsupportedError` for unknown extents."""
+    """A shape in the form that `call_dps` takes. Raises `UnsupportedError` for unknown extents."""
     return [extent if isinstance(extent, int) else show_extent(extent) for extent in known(meta.shape)]
 
 
@@ -580,7 +577,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> Callable[..., None]:
-    """Returns a function that runs an operator on tensors and sizes, writes its results, and adds up its time."""
+    """A function that runs an operator on tensors and sizes, writes its results, and adds up its time."""
     kinds = [
         Value if isinstance(leaf, Value) else Expression if isinstance(leaf, Expression) else None for leaf in leaves
     ]
@@ -612,9 +609,8 @@ def _problem(node: Any, error: Exception) -> Problem:
 
 
 def array_of(tensor: Any) -> Any:
-    """Returns the elements of a tensor on the CPU as an array of NumPy, which shares the memory of a dense tensor.
-    Elements of bfloat16 are returned as bits, and those of other types that NumPy lacks as types of the package
-    ml_dtypes. Raises `CompileError` without the package."""
+    """The elements of a CPU tensor as an array of NumPy, which shares the memory of a dense tensor: bits of bfloat16,
+    and types of ml_dtypes for others that NumPy lacks. Raises `CompileError` without that package."""
     dense = tensor.detach().resolve_neg().contiguous()
     name = dtype_name(dense.dtype)
     if name == "bfloat16":
@@ -654,11 +650,11 @@ def import_model(
 ) -> tuple[BlockBuilder, ImportedModel]:
     """Convert an exported program to the function `name` of a builder.
 
-    Its parameters are the tensors that the model takes, buffers that the model writes, and with `params="arguments"`
-    the other parameters and buffers that it uses. Its results are the outputs of the model, followed by the new
-    contents of buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as
-    images in the layout channels_last, have the axes in the order of memory, unless the model writes them. Raises a
-    `CompileError` that lists all unsupported operators.
+    Its parameters are the tensors that the model takes, buffers that it writes, and with `params="arguments"` the other
+    parameters and buffers that it uses. Its results are the outputs of the model, followed by the new contents of
+    buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as images in
+    channels_last, have the axes in the order of memory, unless the model writes them. Raises a `CompileError` that
+    lists all unsupported operators.
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
@@ -747,8 +743,8 @@ def _import_program(
 
 
 def _decomposed(program: Any) -> Any:
-    """Returns the program decomposed into operators with converters. PyTorch asserts that no written buffer is a view
-    of another."""
+    """The program decomposed into operators with converters. PyTorch asserts that no written buffer is a view of
+    another."""
     try:
         return decomposed(program)
     except AssertionError as error:
@@ -784,7 +780,7 @@ _INTEGER: Final = TensorMeta((), "int64")
 
 
 def _names(placeholders: Sequence[Any]) -> dict[Any, str]:
-    """Returns the names of inputs as parameters. They are unique even without numbers at their ends, which IR drops."""
+    """The names of inputs as parameters, unique even without numbers at their ends, which IR drops."""
     found: dict[Any, str] = {}
     for node in placeholders:
         found[node] = _free_name(node.name, found.values())
@@ -799,8 +795,8 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
-    """Returns extents for the symbols that are not the extent of an axis of an input: the integer input with that
-    symbol as value, or a parameter with the name of the symbol."""
+    """Extents for the symbols that are not the extent of an axis of an input: the integer input with that symbol as
+    value, or a parameter with the name of the symbol."""
     values = {node: node.meta.get("val") for node in names}
     tensors = [value for value in values.values() if isinstance(value, torch.Tensor)]
     extents = [extent_of(size, {}) for tensor in tensors for size in tensor.shape]
@@ -930,7 +926,7 @@ def _output_nodes(module: Any) -> list[Any]:
 
 
 def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:
-    """Returns the outputs of a model that are tensors, followed by the new contents of buffers and inputs."""
+    """The outputs of a model that are tensors, followed by the new contents of buffers and inputs."""
     results: list[Value] = []
     pairs = list(zip(signature.output_specs, found, strict=True))
     for spec, item in pairs:
@@ -952,7 +948,7 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Returns arguments for names in extents that are elements of no other argument: the caller computes them."""
+    """Arguments for names in extents that are elements of no other argument: the caller computes them."""
     names = {name for argument in arguments for extent in argument.extents for name in names_in(extent)}
     elements = {name: element_of_name(name) for name in sorted(names)}
     given = {argument.name for argument in arguments}

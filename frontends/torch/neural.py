@@ -107,7 +107,7 @@ def _convolution(
 
 
 def _given(rank: int, **numbers: tuple[Sequence[int], int]) -> dict[str, Any]:
-    """Returns the options that differ from their defaults, with a number for each axis."""
+    """The options that differ from their defaults, with a number for each axis."""
     return {name: _each(given, rank) for name, (given, default) in numbers.items() if set(given) != {default}}
 
 
@@ -219,7 +219,7 @@ def _native_layer_norm(
 
 
 def _statistics(cx: Conversion, x: Value, axes: list[int], eps: float, *, keepdims: bool) -> list[Value | None]:
-    """Returns the mean and the reciprocal deviation, the second and third result, if they have uses."""
+    """The mean and the reciprocal deviation, the second and third result, if used."""
     if not cx.used & {1, 2}:
         return [None, None]
     wide = cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
@@ -311,7 +311,7 @@ def _batch_statistics(x: Value, eps: float) -> tuple[Value, Value, Value]:
 
 
 def _as_results(cx: Conversion, found: Sequence[Value | None]) -> tuple[Value | None, ...]:
-    """Casts results to the element types that PyTorch declares: those of statistics may be wider than the data."""
+    """Types of statistics may be wider than the data."""
     return tuple(v if v is None else cast_to(v, r.dtype) for v, r in zip(found, cx.results, strict=True))
 
 
@@ -416,8 +416,7 @@ def _flash_attention(
 
 
 def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Converter:
-    """Returns the converter of a recurrent network; `gates` has the index in PyTorch's weights of each gate of graph
-    operators."""
+    """`gates` has the index in PyTorch's weights of each gate of graph operators."""
 
     def convert(
         cx: Conversion,
@@ -470,8 +469,8 @@ def _projected_lstm(
     directions: int,
     batch_first: bool,
 ) -> tuple[Value, ...]:
-    """Computes an LSTM whose states are projected to fewer elements (Sak et al. 2014), as a loop over the products of
-    the data with their weights."""
+    """An LSTM whose states are projected to fewer elements (Sak et al. 2014), as a loop over the products of the data
+    with their weights."""
     size = len(weights) // (layers * directions)
     data = apply("swapaxes", x, 0, 1) if batch_first else x
     last: list[list[Value]] = [[], []]

@@ -1,8 +1,8 @@
-"""Tensors that share memory. A compiled model computes new values of the tensors that it writes in separate memory and
-copies them at the end, so a tensor that it writes must share no byte with another argument.
+"""Tensors that share memory. A compiled model computes the tensors that it writes in separate memory and copies them at
+the end, so a tensor that it writes must share no byte with another argument.
 
-Tensors without elements share no byte. Interleaved views, such as `x[::2]` and `x[1::2]`, are distinguished exactly;
-views for which NumPy needs more than 10,000 steps are assumed to share memory.
+Interleaved views, such as `x[::2]` and `x[1::2]`, are distinguished exactly; views for which NumPy needs more than
+10,000 steps are assumed to share memory.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def span_of(tensor: Any, position: int) -> Span:
 
 
 def array_view(tensor: Any) -> Any:
-    """Returns an array that shares the memory of the tensor, of bits for element types that NumPy lacks."""
+    """An array over the memory of the tensor, of bits for element types that NumPy lacks."""
     bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     plain = tensor.detach()
     return (plain.view(bits[tensor.itemsize]) if tensor.itemsize in bits else plain).numpy()
 
 
 def overlapping(tensors: Sequence[Any], written: Sequence[bool]) -> list[tuple[int, int]]:
-    """Returns pairs of indices of tensors that share a byte, at least one of which is `written`."""
+    """Pairs of indices of tensors that share a byte, at least one of which is `written`."""
     spans = sorted(span_of(tensor, at) for at, tensor in enumerate(tensors) if tensor.numel())
     end = written_end = 0
     for start, stop, at in spans:
@@ -66,8 +66,8 @@ class WrittenTensors:
         fixed: Mapping[str, Any],
         written: Collection[int | str | None],
     ) -> None:
-        """The model has the tensors `inputs` (indices and names), parameters and buffers `state`, and those that are
-        its constants, `fixed`; `written` has indices of inputs and names of state."""
+        """The model has the tensors `inputs` (indices and names), parameters and buffers `state`, and constants
+        `fixed`; `written` has indices of inputs and names of state."""
         self._leaves, self._state = list(inputs), list(state.values())
         self._names = [*(f"input '{name}'" for name in inputs.values()), *(f"'{name}' of the model" for name in state)]
         self._is_written = [place in written for place in (*inputs, *state)]
