@@ -168,8 +168,6 @@ def _are_dense(roles: ConvolutionRoles, row: int, column: int) -> bool:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A register tile: pixels times vectors of filters."""
-
     pixels: int
     lanes: int
     is_flat: bool

@@ -101,8 +101,6 @@ def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Deci
 
 
 class PanelLoops:
-    """The loops of a contraction: panels of columns, tiles of rows, parts of the reduction."""
-
     def __init__(self, plan: Panels, columns: Factors, group: Factors = (), steps_at_once: int = 1) -> None:
         """`columns` are the factors of a panel, `group` those of a reduction step."""
         roles = plan.roles
@@ -135,7 +133,6 @@ class PanelLoops:
 
     @property
     def start(self) -> Loop:
-        """The loop before which results are initialised."""
         return (*self.part, *self.slow, *self.steps)[0]
 
     @property
@@ -276,7 +273,6 @@ def _tile(roles: ContractionRoles, target: Target, pack_left: bool, decisions: D
 
 
 def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:
-    """Whether a right factor that is packed at compile time exceeds L2."""
     elements = product(roles.extents[at] for at in (roles.column, *roles.reduced))
     is_large = elements is None or elements * roles.right.element_bytes > target.l2_bytes
     return roles.right.constant and not roles.same_buffer and is_large

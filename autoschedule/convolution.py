@@ -188,7 +188,6 @@ def _pieces(
     target: Target,
     decisions: Decisions,
 ) -> int:
-    """Pieces of the iterator `slow` that are padded separately."""
     cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
     least = -(-_slab_bytes(roles) // max(cache, 1))
     wanted = PARTS_OF_A_THREAD * threads

@@ -134,7 +134,6 @@ def rules_for(kind: str) -> tuple[Rule, ...]:
 
 
 def shared_loop_rules_for(kind: str) -> tuple[Rule, ...]:
-    """Returns the rules for blocks that share loops, tried after the others."""
     return SHARED_LOOP_RULES if kind in GPU_KINDS else ()
 
 
@@ -180,7 +179,6 @@ def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
 def _schedules(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None, skip: Collection[str]
 ) -> list[tuple[FuncOp, ModuleOp, sched.FuncOp]]:
-    """The functions that get a schedule, each with a module of its scheduled form, and its trace."""
     known = rules_for(target.kind)
     rules = known if rules is None else rules
     if not known or not rules:
@@ -229,8 +227,6 @@ def _is_ours(function: FuncOp, *, alone: bool) -> bool:
 
 
 class _Attempts:
-    """Tries rules on one function."""
-
     def __init__(self, schedule: Schedule, original: ModuleOp, target: Target, replayed: Replayed) -> None:
         """`original` is the module before any step of the schedule."""
         self.target = target

@@ -40,7 +40,6 @@ class FactorLoad:
         return None if self.is_float else self.signed
 
     def dot_name(self, lanes: int, right: FactorLoad) -> str:
-        """The tensor intrinsic for `lanes` sums of products of this factor and the right one."""
         if self.is_float:
             return float_dot_name(lanes)
         return dot_name(lanes, self.bits, self.signed, right.signed)
@@ -185,7 +184,6 @@ def dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_lef
 
 
 def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
-    """Returns the best instruction for the products of a block, or None."""
     loads = loads_of(pattern, roles)
     if loads is None:
         return None
@@ -243,7 +241,6 @@ def load_of(operand: Operand) -> FactorLoad | None:
 
 
 def _tile(roles: ContractionRoles, instruction: DotInstruction, target: Target, decisions: Decisions) -> RegisterTile:
-    """The best tile; columns are padded to whole vectors."""
     rows, columns = roles.row_count, roles.columns
     if columns is not None:
         columns = -(-columns // instruction.lanes) * instruction.lanes

@@ -40,8 +40,6 @@ THREAD: Final = "threadIdx.x"
 
 
 class PlanOf(Protocol):
-    """A rule as a pure function: returns the plan for a block, or None if it does not apply."""
-
     @property
     def __name__(self) -> str: ...
     def __call__(self, pattern: BlockPattern, target: Target, decisions: Decisions, /) -> TilePlan | None: ...
@@ -53,8 +51,6 @@ Normalize: TypeAlias = Callable[[Schedule, BlockHandle, BlockPattern], bool]
 
 @dataclass(frozen=True)
 class PlannedRule:
-    """A rule that executes a plan on a block after `normalize` has rewritten the block."""
-
     plan: PlanOf
     normalize: Normalize | None = None
 
@@ -218,7 +214,6 @@ class _Execution:
             self._sum_in_parts(plan.parts)
 
     def _place(self) -> None:
-        """Move copies to the loops that need them, and cut their own loops."""
         sch, plan = self.sch, self.plan
         if plan.parts is not None and self.sums is not None:
             sch.reverse_compute_at(self.sums, self.loops[plan.parts.at])
@@ -240,7 +235,6 @@ class _Execution:
             self._lay_out(staged, copy)
 
     def _keep_in_registers(self) -> None:
-        """Initialise accumulators, and keep them in registers until they are copied out."""
         sch, block, plan = self.sch, self.block, self.plan
         if plan.reassociated:
             sch.annotate(self.loops[plan.order[-1]], REASSOCIATE, True)
@@ -272,7 +266,6 @@ class _Execution:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
     def _recode(self) -> None:
-        """Recode operands; the correction then produces the results."""
         for staged in self.plan.staged:
             if staged.recoded:
                 source, *corrections = self.sch.recode(self.block, staged.operand, staged.recoded)
@@ -309,7 +302,6 @@ class _Execution:
         return next(p for p in self.sch.get_producers(self.block) if buffer in buffers_written(op_of(self.sch, p)))
 
     def _result(self, result: Result) -> BlockHandle:
-        """Make the block that copies results out, with its elementwise consumers."""
         sch, block = self.sch, self.block
         if result.padded or self.corrected is not None:
             copy = self.corrected
@@ -338,7 +330,6 @@ class _Execution:
             sch.transform_block_layout(copy, layout)
 
     def _flatten(self) -> None:
-        """Fuse the `flat` iterators into one, and pad it."""
         sch, block, plan = self.sch, self.block, self.plan
         if not plan.flat:
             return

@@ -188,7 +188,6 @@ def _strip(
 
 
 def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
-    """Weights with the filters of a tile consecutive."""
     (at,) = roles.kernel.dimensions_of(roles.iterators[filters])
     return Staged(
         1 - roles.data_position,

@@ -172,7 +172,6 @@ def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHan
 
 
 def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
-    """Whether the indices are the iterators in this order, and constants."""
     return [index for index in operand.indices if index.terms] == [Index({v: 1}) for v in iterators]
 
 

@@ -105,7 +105,6 @@ def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
 
 
 def producer_of(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> BlockHandle | None:
-    """A handle of `producing(block, buffer)`, or None."""
     found = producing(op_of(sch, block), buffer)
     return None if found is None else next(p for p in sch.get_producers(block) if op_of(sch, p) is found)
 

@@ -194,7 +194,6 @@ def _copied(function: FuncOp, name: str, values: dict[SSAValue, SSAValue]) -> Fu
 
 
 def _choose(call: CallOp, conditions: Sequence[_Condition], version: FuncOp) -> None:
-    """Let a call choose between its callee and a version; ranges in the caller may decide statically."""
     extents = dynamic_extents_of(function_of(call))
     open_: list[tuple[SSAValue | None, _Condition]] = []
     for condition in conditions:

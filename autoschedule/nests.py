@@ -46,7 +46,6 @@ _WIDTHS: Final = (1, 2, 4, 8)
 
 
 def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
-    """The iterators of a plain block, one per loop, in order."""
     return tuple(pattern.block.iter_vars)
 
 
@@ -77,7 +76,6 @@ def bytes_moved(pattern: BlockPattern) -> int | None:
 
 
 def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
-    """Whether a nest traverses a whole parameter once, with unit stride."""
     long = {v for v in iterators_of(pattern) if pattern.extent_of(v) != 1}
     in_order = operand.stride_of(iterators_of(pattern)[-1]) == 1
     return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
@@ -380,7 +378,6 @@ def _reduce_by_sweeps(
 def _reduce_side_by_side(
     pattern: BlockPattern, iterator: BlockArgument, shared: int, lanes: int, decisions: Decisions
 ) -> TilePlan:
-    """Compute neighbouring results in lanes, each with a separate reduction."""
     extent = pattern.extent_of(iterator)
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     reduced = _loops(v.index for v in pattern.reduced)
@@ -733,7 +730,6 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
 
 
 def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
-    """Whether a nest over the elements of rows follows a reduction of them."""
     over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
     return any(pattern.is_reduction for pattern in over_elements[:-1])
 

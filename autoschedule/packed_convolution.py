@@ -113,7 +113,6 @@ def _dimensions(roles: ConvolutionRoles) -> tuple[int, ...]:
 
 
 def _is_dense(roles: ConvolutionRoles) -> bool:
-    """Whether the kernel is consecutive in memory over all loops of the reduction."""
     step = 1
     for at in reversed(roles.reduced):
         if roles.stride(roles.kernel, at) != step:

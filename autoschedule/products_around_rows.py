@@ -85,7 +85,6 @@ def _products(
     products = 0
 
     def rows(pattern: BlockPattern) -> int:
-        """Outer loops that may be rows; 0 after the second product."""
         nonlocal products
         roles = contraction_roles(pattern)
         if products == 2:

@@ -63,7 +63,6 @@ def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
 
 
 def extent_of(sch: Schedule, handle: LoopHandle) -> int | None:
-    """The extent of a loop, or None if known at run time only."""
     extent = loop_of(sch, handle).extent
     return extent if isinstance(extent, int) else None
 
@@ -76,14 +75,12 @@ def op_of(sch: Schedule, handle: BlockHandle) -> BlockOp:
 
 
 def product(extents: Iterable[int | None]) -> int | None:
-    """The product of extents, or None if one is known at run time only."""
     known = list(extents)
     numbers = [extent for extent in known if extent is not None]
     return prod(numbers) if len(numbers) == len(known) else None
 
 
 def total_of(sch: Schedule, loops: Sequence[LoopHandle]) -> int | None:
-    """The iterations of a loop nest, or None if known at run time only."""
     return product(extent_of(sch, loop) for loop in loops)
 
 
@@ -183,7 +180,6 @@ def _steps(block: Block) -> int:
 
 
 def is_expensive(name: str) -> bool:
-    """Whether an operation takes many times as long as an addition."""
     return name in _EXPENSIVE or (name.startswith("math.") and name not in _CHEAP_FUNCTIONS)
 
 
@@ -192,7 +188,6 @@ _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 
 def l2_bytes_of(target: Target) -> int:
-    """Bytes of L2 of all threads."""
     return target.l2_bytes * target.num_threads
 
 

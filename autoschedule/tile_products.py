@@ -148,7 +148,6 @@ def _next_panel(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTi
 
 
 def _gap(pattern: BlockPattern, roles: ContractionRoles) -> int:
-    """The number of dimensions of the results between rows and columns."""
     row, column = (
         pattern.writes[0].dimensions_of(pattern.block.iter_vars[at])[0] for at in (roles.row or 0, roles.column)
     )

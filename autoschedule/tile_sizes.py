@@ -162,8 +162,6 @@ def _in_tiles(extent: int, tile: int, time: Callable[[int], float], remainder: f
 
 @dataclass(frozen=True)
 class FilterTile(RegisterTile):
-    """A tile of pixels (its rows) times vectors of filters."""
-
     shares_elements: bool
     """Whether its steps over a window are unrolled: elements are then loaded once for all pixels of the tile, and stay
     in registers."""

@@ -295,7 +295,6 @@ class _Tiling:
         execute(self.sch, block, plan, self.target, self.sch.get_loops(block)[-7:])
 
     def _of_kernel(self) -> tuple[Prefetch, ...]:
-        """The prefetch of the transformed kernel, which the first tiles of pixels read from beyond L1."""
         pattern, kernel = self.stages.pattern, self.stages.kernel
         if not streams_lines(least_bytes(kernel), self.target):
             return ()

@@ -86,7 +86,6 @@ class ApplyPdlPass(ModulePass):
 
 
 def _read(ctx: Context, program: ModuleOp, file: str) -> ModuleOp:
-    """The module of patterns. Raises `CompileError`."""
     folders = [Path()]
     if (place := next(filter(None, map(location_of, program.walk())), None)) is not None:
         folders.append(Path(place.file).parent)

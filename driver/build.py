@@ -254,7 +254,6 @@ def _unified_file(path: Path, state: tuple[int, int]) -> UnifiedModel | None:
 
 
 def _state_of(path: Path) -> tuple[int, int]:
-    """The time of the last change of a file, and its size in bytes."""
     found = path.stat()
     return found.st_mtime_ns, found.st_size
 
@@ -262,7 +261,6 @@ def _state_of(path: Path) -> tuple[int, int]:
 def _compiled(
     module: ModuleOp, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Pipeline]:
-    """Compile a module, lowered in place."""
     from weft.driver.compilation import compile_module  # start-up: 1290 ms
     from weft.driver.pipeline import Pipeline  # start-up: 394 ms
 

@@ -48,7 +48,6 @@ class CalibrationMethod:
             raise CompileError(f"percentile is above 50 and at most 100, got {self.percentile:g}")
 
     def limits(self, numbers: Distribution) -> tuple[float, float]:
-        """The least and the greatest number to represent."""
         if self.name == "percentile":
             return self._between(numbers)
         return self._of_least_error(numbers) if self.name == "mse" else (numbers.least, numbers.greatest)
@@ -79,8 +78,6 @@ class CalibrationMethod:
 
 @dataclass
 class Distribution:
-    """The distribution of an activation's numbers."""
-
     least: float = np.inf
     greatest: float = -np.inf
     counts: Array = field(default_factory=lambda: np.zeros(_BINS, np.int64))
@@ -103,8 +100,6 @@ class Distribution:
 
 @dataclass(frozen=True)
 class CalibrationData:
-    """The arguments of calls."""
-
     samples: Sequence[tuple[str, Sample]]
     """The calls, each with a name for messages."""
 

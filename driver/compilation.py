@@ -18,13 +18,11 @@ from weft.support.isolation import Worker
 
 
 def compile_module(pipeline: Pipeline) -> tuple[Library, Pipeline]:
-    """Compile a module, lowered in place."""
     done = lowered(pipeline)
     return load(done), done
 
 
 def lowered(pipeline: Pipeline) -> Pipeline:
-    """Run all stages before the library is loaded."""
     with fewer_collections(), early_helper(pipeline) as helper:
         return to_low(schedule(_take_kernels(to_tir(pipeline), helper)))
 

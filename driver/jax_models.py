@@ -57,8 +57,6 @@ def jax_jit(
 
 
 class JaxFunction(Generic[P, R]):
-    """A JAX function compiled on its first call; see `weft.jax_jit`."""
-
     def __init__(
         self, function: Callable[P, R], shapes: Any, constraints: Sequence[str], options: dict[str, Any]
     ) -> None:
@@ -105,8 +103,6 @@ class JaxFunction(Generic[P, R]):
 
 
 class _Compiled:
-    """One program, called with the leaves of its arguments."""
-
     def __init__(self, program: Any, function: Any, options: dict[str, Any]) -> None:
         builder = BlockBuilder()
         import_exported(program, function, builder, "main")

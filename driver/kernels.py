@@ -197,8 +197,6 @@ def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> 
 
 
 class _Compilation:
-    """Kernels compiled by this process and, when profitable, by others."""
-
     def __init__(self, pipeline: Pipeline, missing: Sequence[ModelKernel], processes: int, progress: Progress) -> None:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
         self._stopwatch = pipeline.stopwatch
@@ -214,7 +212,6 @@ class _Compilation:
         self._progress = progress
 
     def run(self, helper: Worker | None) -> None:
-        """Compile all waiting kernels. Raises as `build` does."""
         start, done = perf_counter(), 0
         with self._progress:
             try:
@@ -248,7 +245,6 @@ class _Compilation:
         self._progress.advance()
 
     def _get_help(self, seconds: float) -> None:
-        """Start the helper processes that are worthwhile for `seconds` of work."""
         for _ in range(min(self._processes - 1, int(seconds / WORTH_A_PROCESS)) - len(self._threads)):
             self._start_thread(None)
 
@@ -258,7 +254,6 @@ class _Compilation:
         thread.start()
 
     def _help(self, started: Worker | None) -> None:
-        """Pass kernels to a helper process until none waits."""
         worker = started or Worker()
         self._workers.append(worker)
         if started is not None:
@@ -289,7 +284,6 @@ class _Compilation:
 
 
 def _size(kernel: ModelKernel) -> int:
-    """The operations of a kernel, an estimate of its compile time."""
     return sum(1 for _ in operations_in(kernel.functions[0]))
 
 

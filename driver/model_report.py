@@ -43,7 +43,6 @@ class _Use:
     constants: set[str] = field(default_factory=set[str])
 
     def add(self, times: KnownExtent, callee: SymbolicFunction) -> None:
-        """Count calls of a kernel with these shapes."""
         self.calls += number_of(times)
         try:
             self.flops = _sum(self.flops, callee.flops(), times)

@@ -207,7 +207,6 @@ class LocatedParser(BitsParser):
 
     @property
     def at_end(self) -> bool:
-        """Whether only comments are left."""
         return self._current_token.kind is MLIRTokenKind.EOF
 
     def place(self, position: int, length: int = 0) -> SourceLocation:
@@ -304,7 +303,6 @@ class LocatedParser(BitsParser):
         self.raise_error(self._unknown_operation(name), start, start + len(name) + quotes)
 
     def _unknown_operation(self, name: str) -> str:
-        """The error for an unknown dialect or operation, with similar names."""
         dialect, dot, _ = name.partition(".")
         if dot and self.ctx.get_optional_dialect(dialect) is None:
             near = did_you_mean(dialect, self.ctx.registered_dialect_names)
@@ -354,7 +352,6 @@ class LocatedParser(BitsParser):
         self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
 
     def _raise_undefined(self) -> NoReturn:
-        """Raise the error for the first use of an undefined value."""
         name = min(self.forward_ssa_references, key=lambda n: self._first_uses[n].start)
         use = self._first_uses[name]
         if name in self._definitions:
@@ -403,7 +400,6 @@ class LocatedParser(BitsParser):
 
 
 def _divides_by_nothing(expr: AffineExpr) -> bool:
-    """Whether `expr` is a division or remainder by zero or a negative number."""
     from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr
 
     return (

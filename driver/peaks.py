@@ -53,8 +53,6 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Peaks:
-    """The peak rates of the machine with a number of threads."""
-
     threads: int
     gflops: dict[str, float]
     """GFLOP/s by element type."""
@@ -119,8 +117,6 @@ def quick_peaks(target: Target) -> MachinePeaks:
 
 
 class _Chains:
-    """The multiply-add kernel of an element type."""
-
     def __init__(self, target: Target, dtype: str) -> None:
         lanes = target.vector_bytes // np.dtype(dtype).itemsize
         shape = (target.num_threads, chains_of(target), lanes)
@@ -199,7 +195,6 @@ def reading(shape: tuple[int, ...]) -> ModuleOp:
 
 
 def writing(shape: tuple[int, ...], kind: str) -> ModuleOp:
-    """A program that copies, or computes `c = a + 3 * b`."""
     inputs = [placeholder(shape, "float32", name=name) for name in ("A", "B")[: 1 if kind == "copy" else 2]]
 
     def element(p: Expr, r: Expr, u: Expr, lane: Expr) -> Expr:

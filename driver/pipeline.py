@@ -45,7 +45,6 @@ class ModelKernel:
         return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
 
     def traces(self) -> Iterator[sched.FuncOp]:
-        """Yields the default schedule for each of the functions, under its name."""
         for text in self.compiled.traces if self.compiled is not None else ():
             for function in self.functions:
                 yield _trace_for(text, function.sym_name.data)

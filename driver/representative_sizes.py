@@ -29,7 +29,6 @@ class WeightedShapes:
     calls: float
 
     def given(self, function: FuncOp) -> dict[str, Sequence[int] | int]:
-        """The shapes and values by parameter name."""
         return {a.name_hint or "": shape for a, shape in zip(function.args, self.shapes, strict=True)}
 
 
@@ -94,7 +93,6 @@ def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
 
 
 def _known_shapes(caller: SymbolicFunction) -> Shapes | None:
-    """The parameter shapes of a function, or None if some are unknown."""
     shapes: list[tuple[int, ...] | int] = []
     for argument, shape in zip(caller.function.args, caller.shapes, strict=True):
         extents = shape if isinstance(shape, tuple) else () if shape is None else (shape,)

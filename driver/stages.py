@@ -56,7 +56,6 @@ def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
 
 
 def schedule(pipeline: Pipeline) -> Pipeline:
-    """Apply the schedules of the module, then tuned and default ones; evaluate computations on constants."""
     module, target, options, stopwatch = pipeline.module, pipeline.target, pipeline.options, pipeline.stopwatch
     tuned: dict[str, list[Record]] = {}
     if options.database is not None and options.default_schedule:
@@ -85,7 +84,6 @@ def schedule(pipeline: Pipeline) -> Pipeline:
 
 
 def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = None) -> Pipeline:
-    """Lower scheduled block loops to the low level. `after` is called after each pass."""
     # Tests and weft-opt, not builds, verify the output of weft's own passes.
     has_others = bool(pipeline.options.passes)
     lap = pipeline.stopwatch.laps()

@@ -199,6 +199,5 @@ def _layer_errors(layer: Layer) -> list[SSAValue]:
 
 
 def _squares(rounded: SSAValue, exact: SSAValue) -> list[SSAValue]:
-    """The sums of squares of the differences and of the exact numbers."""
     difference = made("subtract", [rounded, exact]).results[0]
     return [made("sum", [made("multiply", [value, value]).results[0]]).results[0] for value in (difference, exact)]

@@ -196,8 +196,6 @@ def _is_view(target: Any) -> bool:
 
 
 class _View:
-    """An output that PyTorch derives from another tensor."""
-
     def __init__(self, output: Any, root: Any, outputs: Sequence[Any]) -> None:
         self.root = root
         self.of = list(outputs).index(root) if root in outputs else None
@@ -226,7 +224,6 @@ class _View:
 
 
 def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
-    """A copy of a graph with other outputs, and only the nodes that compute them."""
     from torch.fx import GraphModule
 
     graph = deepcopy(module.graph)

@@ -205,7 +205,6 @@ def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
 
 
 def _solved(extent: Expression, name: str, size: int) -> int:
-    """The `name` for which `a * name + b` is `size`, rounded down."""
     terms = dict(extent.terms)
     factor, offset = terms.get((name,), 1), terms.get((), 0)
     return (size - offset) // factor
@@ -250,7 +249,6 @@ def _word(constant: object) -> str:
 
 
 def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
-    """A function from the inputs and the symbolic sizes to the array of an argument."""
     from weft.frontends.torch.importing import array_of  # needs torch
 
     leaf, name = argument.leaf, argument.name
@@ -295,7 +293,6 @@ def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mappin
 
 
 def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
-    """A function from the results and the symbolic sizes to an output of the model."""
     from weft.frontends.torch.importing import back, tensor_of  # needs torch
 
     place, value = output.result, output.value

@@ -31,7 +31,6 @@ class Tuned(ShownAsText):
 
     @property
     def traces(self) -> dict[str, sched.FuncOp]:
-        """The fastest schedule of each function, by its name."""
         return {t.workload.name: trace_with_decisions(t.best.trace, t.best.decisions) for t in self.tasks}
 
     @property

@@ -50,8 +50,6 @@ _FIRST: Final = 4
 
 @dataclass(frozen=True)
 class Workers:
-    """The workers that build and measure."""
-
     builder: Executor
     runner: Executor | None
     """The workers that measure, or None to measure here."""
@@ -87,8 +85,6 @@ def opened_workers(
 
 @dataclass
 class _TaskSearch:
-    """The search for schedules of one function."""
-
     found: TunedTask
     evaluator: TrialEvaluator
     search: EvolutionarySearch
@@ -101,13 +97,11 @@ class _TaskSearch:
         return expected_gain(self.found.calls, self.best, self.begun)
 
     def begin(self, most: int) -> list[Trial]:
-        """Start the evaluation of new candidates."""
         trials = self.evaluator.begin(self.search.propose(most))
         self.begun += len(trials) / SearchOptions.batch
         return trials
 
     def tell(self, trial: Trial) -> None:
-        """Add the record of a finished trial."""
         if trial.record is None:
             return
         self.search.tell(trial.candidate, trial.record.seconds)
@@ -121,8 +115,6 @@ class _TaskSearch:
 
 
 class Searches:
-    """The searches of the functions of a program."""
-
     def __init__(self, database: Database, workers: Workers, target: str, seed: int, limits: WorkerLimits) -> None:
         self._database, self._workers = database, workers
         self._events: Events = SimpleQueue()
@@ -182,7 +174,6 @@ class Searches:
         return tuned
 
     def _first_model(self, keys: Sequence[str]) -> CostModel:
-        """The initial cost model, trained by earlier searches of any program."""
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
@@ -257,7 +248,6 @@ class Searches:
         return [record.decisions for record in alike if record.origin == origin]
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
-        """Evaluate candidates until trials, time or spaces are exhausted."""
         evaluate = self._measure_here if self._workers.runner is None else self._have_measured
         for at, _ in enumerate(evaluate(trials, end), 1):
             if progress is not None and at % SearchOptions.batch == 0:

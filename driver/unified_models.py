@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UnifiedModel:
-    """An imported model with symbols that the import unified."""
-
     axes: Mapping[str, Sequence[ExtentLike]]
     """By parameter, before symbols are replaced."""
     extents: Mapping[str, KnownExtent]

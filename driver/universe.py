@@ -160,7 +160,6 @@ TARGETS: Mapping[str, str] = {
 
 
 def load(place: str) -> Any:
-    """The object named by "module:attribute"."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 

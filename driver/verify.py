@@ -119,7 +119,6 @@ def _verify_yields(operation: Operation) -> None:
 
 
 def _redefinition(table: Operation) -> Operation | None:
-    """The first op of a symbol table whose symbol is already defined, or None."""
     known: set[str] = set()
     if table.has_trait(SymbolTable, value_if_unregistered=False):
         for op in [op for region in table.regions[:1] for block in region.blocks for op in block.ops]:
@@ -184,7 +183,6 @@ def _place_of_definition(value: SSAValue) -> SourceLocation | None:
 
 
 def _invisible(user: Operation, value: SSAValue) -> str:
-    """The reason why `user` cannot see `value`."""
     name = f"%{value.name_hint}" if value.name_hint else "a value without a name"
     if isinstance(value, ErasedSSAValue):
         return f"'{user.name}' uses {name}, whose operation was erased"

@@ -67,7 +67,6 @@ class FunctionOfVersions(Function):
 
     @property
     def versions(self) -> list[Mapping[str, int]]:
-        """The sizes with versions."""
         return [dict(zip(self._axes, sizes, strict=True)) for sizes, found in self._versions.items() if found]
 
     def _chosen(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Function:
@@ -84,7 +83,6 @@ class FunctionOfVersions(Function):
         return found or self._general
 
     def _add(self, sizes: _SizesOfCall, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Function | None:
-        """Build the version for a call that the general function accepts."""
         if not all(isinstance(size, int) and size > 0 for size in sizes):  # pyright: ignore[reportUnnecessaryIsInstance]
             return None
         bind_arguments(self.signature, positional, keywords)

@@ -39,8 +39,6 @@ ShapeOf: TypeAlias = "tuple[KnownExtent, ...] | KnownExtent | None"
 
 @dataclass
 class SymbolicFunction:
-    """A function over buffers with the extents of its parameters."""
-
     function: FuncOp
     shapes: Sequence[ShapeOf]
     _names: ExtentNames = field(init=False)

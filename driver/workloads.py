@@ -59,7 +59,6 @@ class Task:
         return function_digest(function, self.needed).hex()
 
     def unit(self) -> ModuleOp:
-        """A separate module in which the function is public."""
         function = copy_of(self.function)
         function.properties.pop("sym_visibility", None)
         return ModuleOp([function, *map(copy_of, self.needed)])

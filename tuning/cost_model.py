@@ -70,7 +70,6 @@ class AnalyticalModel:
     def learn(self, samples: Sequence[Sample]) -> None: ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """Cycles relative to the default."""
         at = NAMES.index("cycles")
         return [features[at] - default[at] for features in candidates]
 

@@ -249,7 +249,6 @@ class Database:
             return execute("SELECT trials FROM windows WHERE key = ?", (key,)).fetchone()[0]
 
     def save_model(self, target: str, machine: str, text: str) -> None:
-        """Store a model that was trained on the records so far."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             values = "?, ?, IFNULL((SELECT MAX(id) FROM records), 0), ?"

@@ -40,7 +40,6 @@ class DecisionTree:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all schedules of the space were tried."""
         return self._root.is_complete
 
     def path(self) -> DecisionPath:
@@ -59,7 +58,6 @@ class DecisionPath:
         self.decisions: list[Decision] = []
 
     def reach(self, options: Callable[[], Iterable[Decision]]) -> None:
-        """Declare the options of the next sampling step."""
         node = self._nodes[-1]
         if node.options is None and not node.children:
             found = tuple(islice(options(), MOST_OPTIONS + 1))
@@ -76,7 +74,6 @@ class DecisionPath:
         return pick(left) if left else draw()
 
     def has_tried(self, decision: Decision, later: Sequence[Decision | None]) -> bool:
-        """Whether a decision followed by `later` ones leads to a tried schedule."""
         return _has_tried(self._nodes[-1], [decision, *later])
 
     def take(self, decision: Decision) -> None:
@@ -85,7 +82,6 @@ class DecisionPath:
 
     @property
     def is_tried(self) -> bool:
-        """Whether all continuations were tried."""
         return self._nodes[-1].is_complete
 
     def end(self) -> bool:

@@ -53,20 +53,16 @@ def worker_facts() -> WorkerFacts:
 
 
 def sharing(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """Call a function concurrently with other shared calls on this machine."""
     with machine_lease(exclusive=False):
         return Reply(worker_facts(), function(*arguments))
 
 
 def alone(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """Call a function with exclusive use of this machine."""
     with machine_lease(exclusive=True):
         return Reply(worker_facts(), function(*arguments))
 
 
 class Connection(Protocol):
-    """An engine that runs calls in other processes."""
-
     name: str
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
@@ -86,9 +82,7 @@ class Connection(Protocol):
         """Calls that can run at once."""
         ...
 
-    def close(self) -> None:
-        """Release local resources; the engine continues."""
-        ...
+    def close(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -118,7 +112,6 @@ class Fleet(Executor):
         return self._connection.num_workers()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a call when there is a worker."""
         call = _SubmittedCall(partial(fn, **kwargs) if kwargs else fn, args, Future())
         with self._lock:
             self._calls.add(call)
@@ -135,7 +128,6 @@ class Fleet(Executor):
             raise CompileError(f"no worker of {self._connection.name} answered in {self._patience:g} s") from None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Close the connection and cancel running calls."""
         self._ends.set()
         for call in self._under_way():
             call.result.cancel()

@@ -298,8 +298,6 @@ def places_of(found: Sequence[Access]) -> list[Access]:
 
 
 def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
-    """A nest with an operand for each access."""
-
     def operand(access: Access) -> Operand:
         sources = [set(index.sources()) for index in access.indices or ()]
         boxes = [_box(access, sources, loops[depth:]) for depth in range(len(loops) + 1)]

@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """Everything that a process needs to call a candidate."""
-
     signature: Signature
     code: bytes
     """The object file. With kernels, the LLVM IR of the host functions, because the processors of runner and builder

@@ -127,7 +127,6 @@ def decisions_text(decisions: tuple[Decision | None, ...]) -> str:
 
 
 def tuples(value: Any) -> Any:
-    """Convert lists of JSON to tuples."""
     return tuple(map(tuples, cast("list[Any]", value))) if isinstance(value, list) else value
 
 

@@ -34,8 +34,6 @@ _FRESH: Final = 10.0
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Limits of the build and the measurement of a candidate."""
-
     build: Limits = field(default_factory=lambda: Limits(seconds=30.0))
     run: Limits = field(default_factory=lambda: Limits(seconds=10.0))
     repeats: Repeats = field(default_factory=Repeats)
@@ -56,8 +54,6 @@ class Scale:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of repeats, or the failure; and the drift."""
-
     found: tuple[float, ...] | Failure
     drift: float = 1.0
     difference: str = ""

@@ -38,15 +38,12 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Cost model of the schedules of one program."""
-
     model: CostModel
     default: tuple[float, ...]
     """Features of the default schedule."""
     default_seconds: float
 
     def predict(self, candidates: Sequence[Candidate]) -> list[float]:
-        """Predicted costs, smaller for faster candidates."""
         return self.model.predict([candidate.features for candidate in candidates], self.default)
 
     def tell(self, candidate: Candidate, seconds: float) -> None:

@@ -45,8 +45,6 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Refused:
-    """A schedule that a step refused."""
-
     reason: ScheduleError
 
 
@@ -153,8 +151,6 @@ def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | 
 
 
 class SteeredSchedule(Schedule):
-    """A schedule whose sampling steps follow the decisions of a search."""
-
     is_of_search = True
 
     def __init__(

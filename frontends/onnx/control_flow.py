@@ -190,7 +190,6 @@ def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequen
 
 
 def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Entry]) -> Sequence[Entry]:
-    """The outputs of a loop whose steps are unrolled."""
     current, rows = list(carried), list[list[Entry]]()
     for place in range(count):
         own = [KnownTensor(np.array(place, np.int64), "int64"), KnownTensor(np.array(True), "bool"), *current]

@@ -43,7 +43,6 @@ class _UndecidedError(Exception):
 
 
 def _is_positive(extent: KnownExtent) -> KnownExtent:
-    """1 if an extent is positive, else 0."""
     return graph_shapes.choose_size("max", graph_shapes.choose_size("min", extent, 1), 0)
 
 
@@ -60,7 +59,6 @@ def _select(condition: KnownExtent, left: KnownExtent, right: KnownExtent) -> Kn
 
 
 def _is_unequal(left: KnownExtent, right: KnownExtent) -> KnownExtent:
-    """1 if two extents differ, else 0."""
     difference = graph_shapes.subtract(left, right)
     distance = graph_shapes.choose_size("max", difference, graph_shapes.multiply(difference, -1))
     return graph_shapes.choose_size("min", distance, 1)

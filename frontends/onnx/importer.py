@@ -135,8 +135,6 @@ class UnconvertedError(Exception):
 
 
 class Import:
-    """State shared by the scopes of one import."""
-
     def __init__(
         self,
         file: ModelFile,
@@ -396,7 +394,6 @@ class Scope:
         return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
 
     def _note_extents(self, node: Node, convert: Converter, found: Sequence[Entry | None]) -> None:
-        """Record results of a node on extents as extents too."""
         inputs = self.as_extents(node.inputs)
         if inputs is None or not can_fold(node.operator, inputs):
             return
@@ -697,7 +694,6 @@ def _build_main(
     constants: Mapping[str, ArrayLike],
     extents: Mapping[str, KnownExtent],
 ) -> None:
-    """Build @main with symbols of its parameters replaced by `extents`."""
     file, builder = shared.file, shared.builder
     graph = file.model.graph
     scope = Scope(shared, file.opsets)

@@ -140,7 +140,6 @@ def _evaluated(value: Value, found: Mapping[SSAValue, KnownTensor | None]) -> Ma
 
 
 def _known(value: SSAValue, array: NDArray[Any]) -> KnownTensor | None:
-    """A value of the interpreter, which has float32 for bfloat16."""
     element = element_name(cast("Tensor", value.type).element_type)
     return None if element is None else KnownTensor(array.astype(np.dtype(element), copy=False), element)
 

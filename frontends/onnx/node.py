@@ -109,9 +109,7 @@ class NodeScope(Protocol):
         """The rank that the model states for a result, or None."""
         ...
 
-    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor:
-        """The elements of a tensor in an attribute."""
-        ...
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor: ...
 
     def sizes(self) -> DataSizes:
         """The creator of operators whose results have a size that depends on data."""
@@ -279,7 +277,6 @@ class Node:
         return _value_of(formal.default_value) if formal is not None and has_default else None
 
     def declares_attribute(self, name: str) -> bool:
-        """Whether the operator has an attribute in this version."""
         return self.schema is not None and name in self.schema.attributes
 
     @property
@@ -292,7 +289,6 @@ class Node:
         return any(attribute.name == name for attribute in self.proto.attribute)
 
     def integer(self, name: str, low: int = _MINIMUM, high: int = _MAXIMUM, default: int | None = None) -> int:
-        """An integer attribute from `low` to `high`."""
         found = self.attribute(name)
         if found is None:
             found = default
@@ -306,7 +302,6 @@ class Node:
         return bool(self.integer(name, 0, 1, None if default is None else int(default)))
 
     def number(self, name: str, default: float | None = None) -> float:
-        """An attribute that is a finite number."""
         found = self.attribute(name)
         if found is None:
             found = default

@@ -19,7 +19,6 @@ def graphs_within(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def used_names(graph: GraphProto) -> set[str]:
-    """The names of outer scopes that a graph uses."""
     own = {entry.name for entry in (*graph.input, *graph.initializer)}
     own |= {entry.values.name for entry in graph.sparse_initializer}
     own.update(name for node in graph.node for name in node.output)

@@ -53,7 +53,6 @@ def without_elements(data: memoryview, location: str) -> bytes:
 
 
 def _initializer(data: memoryview, field: _Field, location: str) -> bytes | memoryview:
-    """A field of a graph, with a large tensor as external data."""
     whole = data[field.start : field.end]
     if field.number != _INITIALIZER or field.wire_type != _BYTES or len(whole) < LARGE_BYTES:
         return whole

@@ -26,8 +26,6 @@ from weft.texpr.expr import Const
 
 
 class AttributeText(str):
-    """The MLIR text of an attribute: `T.attr("1 : i8")`."""
-
     __slots__ = ()
 
 

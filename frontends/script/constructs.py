@@ -73,8 +73,6 @@ class DType:
 
 
 class Namespace:
-    """A namespace of scripts, such as `T.axis`."""
-
     def __init__(self, name: str, **names: object) -> None:
         self._name = name
         self._names = names

@@ -57,8 +57,6 @@ def buffer_type(
 
 
 class ScriptEmitter(ElementEmitter):
-    """Emits the body of a function with the entry block `entry`."""
-
     def __init__(self, entry: Block) -> None:
         super().__init__(entry, {}, {})
         self._memory = 0
@@ -107,7 +105,6 @@ class ScriptEmitter(ElementEmitter):
         return self._once(("stride", buffer.value, dimension), lambda: StrideOp(buffer.value, dimension))
 
     def pointer(self, pointer: Pointer) -> SSAValue:
-        """Emit a pointer with resolved `access`."""
         indices = [self.index(index) for index in pointer.indices]
         return self.append(AccessPtrOp(pointer.buffer.value, indices, AccessMode(pointer.access), pointer.sizes))
 

@@ -171,7 +171,6 @@ class FunctionParser(Evaluator):
         return function
 
     def _is_external(self) -> bool:
-        """The body of a declaration is `...`, optionally after attributes."""
         *attributes, last = self.node.body
         if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is Ellipsis):
             return False
@@ -547,7 +546,6 @@ class FunctionParser(Evaluator):
         return ReshapedView(whole, name, tuple(known), strides, offset)
 
     def flush(self) -> None:
-        """State the extents of buffers declared since the last flush."""
         declared, self._declared = self._declared, []
         for buffer in declared:
             for dimension, stride in buffer.strides.items():

@@ -188,7 +188,6 @@ def read_module(
 
 
 def _declaration(call: PendingCall, calls: Sequence[PendingCall]) -> FuncOp:
-    """The declaration of an external function, pure if all its `calls` are."""
     inputs = [argument.type for argument in call.op.arguments]
     function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
     function.location = call.op.location

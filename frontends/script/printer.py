@@ -102,7 +102,6 @@ def print_function(function: FuncOp) -> str:
 
 
 def _functions_of(module: ModuleOp) -> tuple[dict[str, FuncOp], dict[str, str]]:
-    """The functions by symbol, and their Python names."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     names = PythonNames({"Module"})
     return functions, {symbol: names.new(symbol, "f") for symbol in functions}
@@ -133,8 +132,6 @@ class _Dynamic:
 
 
 class FunctionPrinter:
-    """`words` maps symbols to Python names."""
-
     def __init__(
         self, function: FuncOp, functions: Mapping[str, FuncOp], words: Mapping[str, str], restart: Restart
     ) -> None:
@@ -231,7 +228,6 @@ class FunctionPrinter:
         return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type, name_of(element))})"
 
     def _declare_unstated(self, ops: Sequence[Operation]) -> None:
-        """Declare parameters whose extents no op states; with `_plain`, all."""
         for op in () if self._plain else ops:
             if isinstance(op, DimOp) and (entry := self._dynamic.get(op.source)) is not None:
                 dimension = _dimension(op)

@@ -76,7 +76,6 @@ class Schedule(Recorded):
         show(self.mod, color=color, file=file)
 
     def loop_trees(self) -> list[Tree]:
-        """The loops, blocks and buffers of each function, as trees to print."""
         from weft.analysis.loop_tree import loop_trees  # start-up: 85 ms
 
         return loop_trees(self.mod)

@@ -105,8 +105,6 @@ def html_text(text: str) -> str:
 
 
 class Script(str):
-    """Text of a script; notebooks show it with colours."""
-
     __slots__ = ()
 
     @property

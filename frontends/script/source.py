@@ -53,7 +53,6 @@ class Source:
             raise self.error(node, failure.message) from None
 
     def quoted(self, node: ast.expr, text: str) -> ast.expr | None:
-        """The string `text` as an expression, or None."""
         try:
             inner = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):

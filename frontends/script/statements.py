@@ -293,7 +293,6 @@ class StatementParser(FunctionParser):
         return True
 
     def _declared_scalar(self, node: ast.Call, name: str, scope: str) -> Scalar:
-        """`s = T.local_scalar("float32")`"""
         dtype = self._dtype(node.args[0] if node.args else None)
         given = [word.value for word in node.keywords if word.arg == "scope"] + node.args[1:2]
         type = buffer_type((), dtype, self._memory_scope(given[0]) if given else scope, None)
@@ -386,7 +385,6 @@ class StatementParser(FunctionParser):
         return dtype
 
     def _declared_dtype(self, annotation: ast.expr) -> DType | None:
-        """The dtype in `x: T.int32 = ...` and `x: T.let[T.int32] = ...`."""
         found = self.evaluate(annotation)
         if isinstance(found, Construct) and found is words.let and isinstance(annotation, ast.Subscript):
             found = self.evaluate(annotation.slice)
@@ -806,7 +804,6 @@ class StatementParser(FunctionParser):
             self.scope[name] = self._named(result, name, type_of(pair[0].dtype))
 
     def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-        """The names that both branches assign and later statements use."""
         end = node.end_lineno or node.lineno
         later = {
             use.id

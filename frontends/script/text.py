@@ -62,8 +62,6 @@ def identifier(name: str | None, default: str) -> str:
 
 
 class PythonNames:
-    """The names in use in a function."""
-
     def __init__(self, taken: set[str]) -> None:
         self._scopes = [set(taken)]
 
@@ -170,7 +168,6 @@ def _text(expr: Expr) -> tuple[str, int]:
 
 
 def _side(expr: Expr, is_index: bool) -> tuple[str, int]:
-    """An operand; integers in index expressions are plain numbers."""
     if isinstance(expr, Const) and is_index:
         return str(expr.value), _ATOM if expr.value >= 0 else _UNARY
     return _text(expr)
@@ -202,7 +199,6 @@ def _binary(expr: Binary) -> tuple[str, int]:
 
 
 def index_text(expr: Expr) -> str:
-    """Integers are plain numbers."""
     return _side(expr, True)[0]
 
 
@@ -237,7 +233,6 @@ def is_plain_buffer(type: Attribute) -> bool:
 
 
 def is_declarable_buffer(type: Attribute) -> bool:
-    """Whether shape, element type, scope and strides determine a buffer type."""
     strides = strides_of(type)
     return (
         isinstance(type, MemRefType)

@@ -155,8 +155,6 @@ class Opaque:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Stride(Expr):
-    """A stride in elements: `A.strides[0]`."""
-
     buffer: Buffer
     dimension: int
     dtype: str = "int64"
@@ -236,7 +234,6 @@ def index_key(expr: Expr) -> object:
 
 
 def static_extent(extent: object) -> int | None:
-    """The value of a constant extent or index, or None."""
     number = extent.value if isinstance(extent, Const) else extent
     return number if isinstance(number, int) else None
 
@@ -394,7 +391,6 @@ def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
 
 
 def strides_in(whole: Buffer) -> list[int | Expr]:
-    """The strides as a script writes them."""
     if isinstance(whole, RegionView):
         return strides_in(whole.whole)[whole.first :]
     stated = strides_of(whole.type) or whole.type.get_strides() or ()

@@ -30,8 +30,6 @@ from weft.frontends.torch.symbols import UnsupportedError
 
 @dataclass(frozen=True)
 class Complex:
-    """A tensor of complex numbers."""
-
     real: Value
     imaginary: Value
 
@@ -235,7 +233,6 @@ def _matmul(cx: Conversion, x: Complex, y: Complex) -> Complex:
 
 
 def _count(x: Value | Complex, dims: Sequence[int]) -> KnownExtent:
-    """The number of elements along some axes."""
     return EXTENTS.product(known(tuple(x.shape[dim] for dim in dims)))
 
 

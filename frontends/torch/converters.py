@@ -55,8 +55,6 @@ def register(*names: str, override: bool = False) -> Callable[[Converter], Conve
 
 @dataclass
 class Conversion:
-    """The conversion of one operator of a program."""
-
     builder: BlockBuilder
     name: str
     """The name of the operator, with overload."""
@@ -77,12 +75,10 @@ class Conversion:
 
     @property
     def shape(self) -> Shape:
-        """The shape of the first result."""
         return self.results[0].shape
 
     @property
     def dtype(self) -> str:
-        """The element type of the first result."""
         return self.results[0].dtype
 
     def sizes(self, extent: Extent, *, has_range: bool = True) -> DataSizes:
@@ -145,7 +141,6 @@ def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Valu
 
 
 def extent_value(extent: KnownExtent, dtype: str) -> Value:
-    """An extent as a tensor of rank 0."""
     if isinstance(extent, int):
         return const(extent, dtype)
     return cast_to(apply("reshape", apply("extents", (extent,), dtype="int64"), ()), dtype)

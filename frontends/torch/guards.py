@@ -54,8 +54,6 @@ _OPPOSITES: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
 
 
 class _Sizes:
-    """A tensor input whose sizes guards read."""
-
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
 

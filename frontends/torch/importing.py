@@ -140,8 +140,6 @@ class Output:
 
 @dataclass
 class Problem:
-    """An operator with arguments that are not supported."""
-
     operator: str
     node: str
     place: str
@@ -253,7 +251,6 @@ class Importer:
         return self.sizes[-1]
 
     def convert(self, module: Any, inputs: Mapping[Any, Item]) -> list[Item]:
-        """Emit the outputs of a graph module, given items for its placeholders."""
         env: dict[Any, Item] = dict(inputs)
         for node in module.graph.nodes:
             if node.op == "output":
@@ -303,7 +300,6 @@ class Importer:
         return [result_meta(tensor, self.equal) for tensor in tensors]
 
     def _number(self, value: Any) -> Extent | float | bool:
-        """A known number, or an extent, or None for other symbolic numbers."""
         if isinstance(value, torch.SymInt):
             return extent_of(value, self.equal)
         return None if _is_symbolic(value) else value
@@ -447,7 +443,6 @@ class Importer:
         return tuple(self.builder.emit(value, node.name) for value in found)
 
     def _nested(self, env: dict[Any, Item], node: Any) -> Item:
-        """Convert a higher-order operator and the graphs that it calls."""
         name = node.target.name()
         args = [self._item(env, arg) for arg in node.args]
         graphs = {
@@ -470,7 +465,6 @@ class Importer:
         return self.convert(module, dict(zip(names, operands, strict=True)))
 
     def _branches(self, condition: Item, then: Any, otherwise: Any, operands: Sequence[Item]) -> Item:
-        """Convert both branches to functions of the tensors among the operands."""
         places = [at for at, operand in enumerate(operands) if isinstance(operand, Value)]
 
         def branch(module: Any) -> Callable[..., list[Value]]:
@@ -695,7 +689,6 @@ def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedMode
 def _import_program(
     exported: Any, program: Any, name: str, params: str, fallback: bool, keep_orders: bool, equal: Sizes
 ) -> Imported:
-    """Convert an exported program, decomposed as `program`."""
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     options: dict[str, Any] = {"fallback": fallback, "ranges": _ranges(program), "keep_orders": keep_orders}

@@ -123,8 +123,6 @@ def _windows(
 
 
 def _batched(pool: Callable[..., Any]) -> Converter:
-    """Extend a pool of (N, C, ...) to (C, ...)."""
-
     def convert(cx: Conversion, x: Value, kernel: Sequence[int], *rest: Any) -> Any:
         if x.ndim > len(kernel) + 1:
             return pool(cx, x, list(kernel), *rest)

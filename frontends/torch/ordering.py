@@ -22,7 +22,6 @@ def _flat(x: Value, dim: int | None) -> tuple[Value, int]:
 
 
 def _is_nan(x: Value) -> Value | None:
-    """A mask of the NaN elements, or None for integers."""
     return apply("isnan", x) if "float" in x.dtype else None
 
 
@@ -54,7 +53,6 @@ def _logcumsumexp(cx: Conversion, x: Value, dim: int) -> Value:
 
 
 def _kth(source: Value, k: KnownExtent, axis: int) -> tuple[Value, Value]:
-    """The k-th smallest element along an axis and its index, with extent 1."""
     values, places = apply("topk", source, k, axis=axis, largest=False)
     begin = {"begin": [k - 1], "end": [k], "axes": [axis]}
     return apply("strided_slice", values, **begin), apply("strided_slice", places, **begin)

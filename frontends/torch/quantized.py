@@ -41,7 +41,6 @@ def _checked(value: Value | float, what: str, *, divides: bool = False) -> None:
 
 
 def _flat(value: Value | float, shape: Sequence[KnownExtent] = ()) -> Value:
-    """Numbers become tensors."""
     if not isinstance(value, Value):
         return const(value, "int32" if isinstance(value, int) else "float32")
     return value if value.shape == tuple(shape) else apply("reshape", value, shape)
@@ -233,7 +232,6 @@ def _dequantized_blocks(
 
 
 def _extremes(x: Value, axis: int | None) -> tuple[Value, Value]:
-    """The minimum and the maximum of the elements and 0."""
     keep = axis is not None
     low, high = (apply(name, x, axis=axis, keepdims=keep) for name in ("min", "max"))
     zero = const(0.0, x.dtype)

@@ -45,7 +45,6 @@ def masked_index(cx: Conversion, x: Value, mask: Value, axis: int) -> Value:
 
 
 def places_of_mask(cx: Conversion, mask: Value, count: Extent) -> tuple[Value, ...]:
-    """The coordinates of the `count` true elements of a mask."""
     if mask.ndim == 0:
         raise UnsupportedError("a mask of rank 0 as index")
     sizes = cx.sizes(count)

@@ -115,7 +115,6 @@ def order_in_memory(value: Any, equal: Mapping[str, KnownExtent]) -> tuple[int, 
 
 
 def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
-    """The `TensorMeta` of a result, which may be complex."""
     part = _PARTS.get(value.dtype)
     if part is None:
         return meta_of(value, equal)
@@ -171,7 +170,6 @@ _ROUNDED: Final = ("TruncToInt", "FloorToInt", "CeilToInt")
 
 
 def _quotient(expr: Any) -> tuple[Extent, int]:
-    """The numerator and denominator of a float computed from sizes."""
     kind = type(expr).__name__
     if expr.is_Float:
         return ratio(float(expr))

@@ -38,7 +38,6 @@ def check_evaluation_mode(program: Any, model: Any, subject: str) -> None:
 
 
 def warn_of_training_mode(graph_module: Any, subject: str) -> None:
-    """Warn if a graph contains operators in training mode."""
     found = [node for node in _nodes(graph_module) if is_in_training_mode(node)]
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
