@@ -108,8 +108,8 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
 
 @dataclass(frozen=True)
 class Blocked:
-    """A convolution whose pixels are batches, rows and columns, in this order. `column` is the filters of a block, or
-    the channels if depthwise."""
+    """Pixels are batches, rows and columns, in this order; `column` is the filters of a block, or the channels if
+    depthwise."""
 
     roles: ConvolutionRoles
     row: int
@@ -177,8 +177,7 @@ class _Tile:
 
 
 def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) -> _Tile | None:
-    """Returns the tile, or None if there are too few registers. A search may choose the pixels, and whether tiles are
-    flat."""
+    """None if there are too few registers. A search may choose the pixels, and whether tiles are flat."""
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
     while filters % lanes and lanes > 2:
@@ -207,7 +206,7 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
 
 
 def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
-    """The prefetch of the weights of a block of filters, if they exceed L1."""
+    """Prefetch the weights of a block of filters if they exceed L1."""
     roles = blocked.roles
     weights = roles.size((*roles.reduced, roles.column)) * bytes_of(roles.kernel.element_type)
     if blocked.is_depthwise or not streams_lines(weights, target):
@@ -218,8 +217,8 @@ def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
 
 
 def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
-    """Rows of a strip: its data fill a fraction of L2, unless re-reading all data for each block of filters moves less
-    than re-reading the weights for each strip."""
+    """Rows whose data fill a fraction of L2, unless re-reading all data for each block of filters moves less than
+    re-reading the weights for each strip."""
     roles, around = blocked.roles, blocked.around
     row, extent = roles.rows_of_data(blocked.row, around), roles.extents[blocked.row]
     batches = roles.size(tuple(at for at in around if at < around[-1] or blocked.is_depthwise))
@@ -231,8 +230,8 @@ def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
 
 
 def _tiles(blocked: Blocked, tiles: int, threads: int, target: Target) -> int:
-    """Flat tiles of a strip: all, unless the data exceed L2 and re-reading them for each block of filters moves more
-    than re-reading the weights, from farther away, for each strip."""
+    """All, unless the data exceed L2 and re-reading them for each block of filters moves more than re-reading the
+    weights, from farther away, for each strip."""
     roles = blocked.roles
     row, extent = roles.rows_of_data(blocked.row, blocked.around), roles.extents[blocked.row]
     blocks = roles.extents[blocked.around[-1]]

@@ -37,7 +37,7 @@ _DEPTHS: Final = (64, 128, 256, 512, 1024)
 
 @dataclass(frozen=True)
 class Panels:
-    """The right factor cut into panels of the width of a register tile. Sizes are in elements."""
+    """Panels of the right factor, as wide as a register tile. Sizes are in elements."""
 
     roles: ContractionRoles
     tile: RegisterTile
@@ -63,9 +63,9 @@ def panels_of(
     in_parts: bool = True,
     packed: bool = True,
 ) -> Panels:
-    """Panels for a reduction of `steps` steps that read `step_bytes` bytes per column each. `in_parts` allows parts of
-    the reduction. Several threads are used from `work_of_threads` products on. A search may choose the depth and the
-    panels packed together."""
+    """Panels for a reduction of `steps` steps that read `step_bytes` bytes per column. `in_parts` allows parts of the
+    reduction. Several threads are used from `work_of_threads` products on. A search may choose depth and panels packed
+    together."""
     depth = depth_of_panels(steps, tile.columns, step_bytes, target.l2_bytes) if in_parts else None
     if in_parts and steps is not None:
         depths = sorted({0, depth or 0, *(size for size in _DEPTHS if 2 * size <= steps)})
@@ -85,8 +85,7 @@ def panels_of(
 
 
 def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Decisions) -> tuple[Loop, ...]:
-    """The shared loops: batches, groups of panels, or tiles of rows. The default is the first that keeps all threads
-    busy."""
+    """Batches, groups of panels, or tiles of rows. The default is the first that keeps all threads busy."""
     batch: tuple[Loop, ...] = tuple((at,) for at in roles.batch)
     rows: list[tuple[Loop, ...]] = [] if roles.row is None else [((roles.row, 0),)]
     places = [((roles.column, 0),), *rows, *([batch] if batch else [])]
@@ -141,7 +140,7 @@ class PanelLoops:
         return self.panels if self.part else self.panel
 
     def order(self, *innermost: Loop) -> tuple[Loop, ...]:
-        """All loops in order; those of the reduction are outside a register tile, except the `innermost` ones."""
+        """Loops of the reduction are outside a register tile, except the `innermost` ones."""
         roles = self._roles
         batch, rows = ([(at,) for at in places] for places in (roles.batch, roles.rows))
         outer = [*batch, self.panels, *self.part, *rows, *self.row, self.panel]
@@ -169,7 +168,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 def contraction_plan(
     pattern: BlockPattern, roles: ContractionRoles, target: Target, decisions: Decisions
 ) -> TilePlan | None:
-    """The plan of `contraction` for these roles, whose extents may be those of a part of the loops."""
+    """`contraction` for these roles, whose extents may be those of a part of the loops."""
     if roles.columns == 1:
         return None
     left, right, columns, rows = roles.left, roles.right, roles.columns, roles.row_count
@@ -248,8 +247,7 @@ def _paying_rows(right: Factor) -> int:
 
 
 def few_rows(pattern: BlockPattern) -> ExtentBound | None:
-    """Returns the maximum symbolic number of rows for which panels are not packed, or None if the schedule does not
-    depend on it or its range decides at compile time."""
+    """The maximum symbolic number of rows for which panels are not packed; None if compile time decides."""
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.row_count is not None or roles.same_buffer:
         return None
@@ -279,13 +277,12 @@ def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:
 
 
 def _fuses(target: Target) -> bool:
-    """Whether products need no extra registers. 16 vectors of 16 bytes mean SSE, whose instructions overwrite an
-    operand."""
+    """Whether products need no extra registers. SSE (16 vectors of 16 bytes) overwrites an operand."""
     return target.vector_bytes > 16 or target.vector_registers > 16
 
 
 def _next_rows(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch | None:
-    """The prefetch of the next tile of results, or None if rows are not one dimension of them."""
+    """None if rows are not one dimension of the results."""
     dimensions = () if roles.row is None else pattern.writes[0].dimensions_of(pattern.block.iter_vars[roles.row])
     if len(dimensions) != 1:
         return None
@@ -304,8 +301,8 @@ def _packed(
     padded: bool = False,
     parallel: bool = False,
 ) -> Staged:
-    """A factor as panels of `width` rows or columns, stored step by step. L1 holds lines of `ways` rows whose distance
-    is a power of two."""
+    """Panels of `width` rows or columns, step by step. L1 holds lines of `ways` rows whose distance is a power of
+    two."""
     dimension, prefetches = factor.dimension, ()
     if factor.constant:
         nest = Nest((None, lanes)) if factor.contiguous else Nest()

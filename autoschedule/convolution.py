@@ -34,7 +34,7 @@ _MUCH_UNROLLED: Final = 2
 
 
 def split_groups(sch: Schedule, block: BlockHandle, pattern: BlockPattern) -> bool:
-    """Make groups of channels, a quotient of an iterator, a separate iterator. Returns whether there are any."""
+    """Make groups of channels a separate iterator. Returns whether there are any."""
     found = group_of(pattern)
     if found is None:
         return False
@@ -143,8 +143,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _weights(roles: ConvolutionRoles, tile: RegisterTile) -> tuple[Staged, ...]:
-    """A copy of constant weights in which the lanes of a tile are consecutive; none if they are, or if lanes are
-    pixels."""
+    """A copy of constant weights with consecutive lanes; none if they are, or if lanes are pixels."""
     column = roles.column
     is_needed = column in roles.channels and roles.kernel_is_constant and roles.stride(roles.kernel, column) != 1
     at = roles.kernel.dimensions_of(roles.iterators[column])
@@ -155,7 +154,7 @@ def _weights(roles: ConvolutionRoles, tile: RegisterTile) -> tuple[Staged, ...]:
 
 
 def _sums_in_order(roles: ConvolutionRoles) -> bool:
-    """Whether lanes would be gathered from the kernel although both factors are consecutive along the reduction."""
+    """Whether lanes would be gathered although both factors are consecutive along the reduction."""
     if roles.column not in roles.channels or roles.stride(roles.kernel, roles.column) == 1:
         return False
     step = 1
@@ -198,9 +197,8 @@ def _pieces(
 
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
-    """Whether to inline the border: each result sums one window of one channel along rows in memory order, and windows
-    are so small that a padded copy would cost as much as the sums; or extents are symbolic, and interior tiles read no
-    border."""
+    """Whether a padded copy would cost as much as the sums (one window of one channel per result, along rows in memory
+    order), or extents are symbolic, so that interior tiles read no border."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
     if roles.has_symbolic_space:
         return moves_only and roles.column in roles.pixels
@@ -208,8 +206,8 @@ def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _row(roles: ConvolutionRoles) -> int | None:
-    """The iterator along which vectors are reused: one that they do not depend on, else one along which the elements
-    that multiply them are shared; or None."""
+    """The iterator along which vectors are reused: one that they do not depend on, else one along which their
+    multipliers are shared."""
     in_data, in_kernel = (roles.column in places for places in (roles.pixels, roles.channels))
     candidates = roles.channels if in_data else roles.pixels if in_kernel else ()
     free = [at for at in candidates if roles.extents[at] > 1]
@@ -220,7 +218,7 @@ def _row(roles: ConvolutionRoles) -> int | None:
 
 
 def _slab_bytes(roles: ConvolutionRoles) -> int:
-    """Approximate bytes of data read for one value of the shared iterators and of the batch."""
+    """Approximate data per value of the shared iterators and of the batch."""
     spanned = [roles.iterators[at] for at in (*roles.windowed, *({roles.column} & {*roles.pixels}))]
     size = bytes_of(roles.data.element_type)
     for extent, index in zip(roles.data_extents(), roles.data.indices, strict=True):
@@ -232,7 +230,7 @@ def _slab_bytes(roles: ConvolutionRoles) -> int:
 
 
 def _window(roles: ConvolutionRoles) -> list[int]:
-    """Reduction iterators in loop order: column by column if rows share elements of their windows."""
+    """Column by column if rows share elements of their windows."""
     if not roles.sums_one_window:
         return list(roles.reduced)
     column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]

@@ -127,7 +127,7 @@ SHARED_LOOP_RULES: Final[tuple[Rule, ...]] = (
 
 
 def rules_for(kind: str) -> tuple[Rule, ...]:
-    """Returns the rules for a kind of target; empty if it has no default schedules."""
+    """Rules for a kind of target; empty if it has no default schedules."""
     if kind in ("llvm", "c"):
         return RULES
     return KERNEL_RULES if kind in GPU_KINDS else ()
@@ -208,10 +208,9 @@ def _replayed(module: ModuleOp, trace: sched.FuncOp) -> Schedule:
 
 
 def schedule_by_rules(schedule: Schedule, target: Target, replayed: Replayed) -> Schedule:
-    """Schedule the only function of a module by default; the sampling steps of the schedule make the decisions.
+    """Schedule the only function of a module, with decisions by the sampling steps of the schedule.
 
-    The result may be another schedule: steps of a rule that turns out not to apply are undone by restarting from
-    `replayed`.
+    May return another schedule: the steps of a rule that does not apply are undone by restarting from `replayed`.
     """
     original = copy_of(schedule.mod)
     (function,) = functions(original)
@@ -257,7 +256,7 @@ class _Attempts:
         return {block.label: block for block in child_blocks(function)}
 
     def _is_left(self, label: str, *, alone: bool) -> bool:
-        """Whether a block is present, unchanged and not empty; on GPUs, empty blocks must be bound too."""
+        """Whether a block is present, unchanged and not empty; GPUs must bind empty blocks too."""
         if (label, alone) not in self.left:
             self.left[label, alone] = self._is_unchanged(self.blocks.get(label), alone=alone)
         return self.left[label, alone]

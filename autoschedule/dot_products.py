@@ -47,7 +47,7 @@ class FactorLoad:
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction, and the types to which the factors must be recoded, or None if they fit."""
+    """An instruction, and the types to which factors must be recoded, if any."""
 
     instruction: DotInstruction
     left: FactorLoad
@@ -115,7 +115,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
 
 
 def pays(roles: ContractionRoles) -> bool:
-    """Whether there are one reduced iterator and enough products to pack the right factor in groups."""
+    """Whether packing the right factor in groups pays, for one reduced iterator."""
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False
@@ -145,8 +145,8 @@ def packed_right(
     *,
     is_padded: bool = True,
 ) -> Staged:
-    """The right factor in panels `[steps / group][columns][group]`. It is recoded or padded at the packed piece, which
-    stays in L1. With `is_padded`, the padding of the plan is that of this factor."""
+    """The right factor in panels `[steps / group][columns][group]`, recoded or padded at the packed piece, which stays
+    in L1. With `is_padded`, the padding of the plan is that of this factor."""
     right, columns = roles.right, roles.right.dimension
     steps = dimension_of_steps(pattern, roles, is_left=False)
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
@@ -207,7 +207,7 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
 
 
 def loads_of(pattern: BlockPattern, roles: ContractionRoles) -> tuple[FactorLoad, FactorLoad] | None:
-    """Returns the loads of both factors of a product of narrow integers or of bf16, else None."""
+    """None unless both factors are narrow integers or bf16."""
     if roles.element not in (i32, f32) or pattern.factors is None:
         return None
     if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
@@ -226,7 +226,7 @@ def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> b
 
 
 def load_of(operand: Operand) -> FactorLoad | None:
-    """Returns the load of a factor that is widened to 32 bits, else None."""
+    """None unless the factor is widened to 32 bits."""
     loaded = operand.op.results[0]
     if not isinstance(loaded.type, IntegerType | BFloat16Type) or not loaded.has_one_use():
         return None

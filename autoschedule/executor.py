@@ -84,7 +84,7 @@ def execute(
     pays: bool | None = None,
 ) -> None:
     """Schedule a block and its staged operands by a plan. `loops` defaults to those around the block; threads share
-    them if the work of the block `pays`.
+    them if its work `pays`.
 
     The order: make blocks, split loops, move blocks, split their loops. Loops are vectorized last, because a step on a
     vectorized nest is applied to a copy first.
@@ -94,7 +94,7 @@ def execute(
 
 @dataclass(frozen=True)
 class RowMember:
-    """A nest that shares rows with others, and the plan for its loops inside the rows, if any."""
+    """A nest that shares rows with others, and the plan for its loops inside, if any."""
 
     pattern: BlockPattern
     plan: TilePlan | None
@@ -102,7 +102,7 @@ class RowMember:
 
 
 def execute_rows(sch: Schedule, members: Sequence[RowMember], shared: int, rows: int, target: Target) -> None:
-    """Merge consecutive nests over their `shared` outermost loops; each computes `rows` rows before the next starts."""
+    """Merge nests over their `shared` outermost loops; each computes `rows` rows before the next."""
     function = function_of(members[0].pattern.block).sym_name.data
     blocks = [sch.get_block(member.pattern.block.label, function) for member in members]
     pays = pays_threads([member.pattern for member in members], target)
@@ -132,8 +132,7 @@ def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[
 
 
 def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
-    """Distribute nested loops over the threads of a block: adjacent threads execute adjacent iterations, `lanes`
-    each."""
+    """Distribute loops over the threads of a block: adjacent threads execute adjacent iterations, `lanes` each."""
     _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
     sch.bind(thread, THREAD)
     for loop in vector:
@@ -141,7 +140,7 @@ def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: 
 
 
 def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[object]) -> Callable[..., tuple[int, ...]]:
-    """The map of the indices at `places` that linearizes those of the `flat` iterators."""
+    """The index map that linearizes the `flat` iterators."""
 
     def joined(*indices: int) -> tuple[int, ...]:
         index_of = dict(zip(places, indices, strict=True))
@@ -188,7 +187,6 @@ class _Execution:
         self._share()
 
     def _make_copies(self) -> None:
-        """Make the blocks that pad and copy operands and results; inline their elementwise neighbours."""
         sch, block, plan = self.sch, self.block, self.plan
         self._recode()
         if plan.padding and not plan.flat:
@@ -356,8 +354,7 @@ class _Execution:
             self.copies = [(staged, padded)]
 
     def _sum_in_parts(self, parts: Parts) -> None:
-        """Let the block sum a part of the reduction at a time, and another block add the partial sums to the
-        results."""
+        """The block sums a part of the reduction at a time; another block adds the partial sums to the results."""
         sch, plan = self.sch, self.plan
         self.sums = self.block
         first, *reduced = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
@@ -395,8 +392,8 @@ class _Execution:
             self._fuse(group)
 
     def _loops_of_iterators(self) -> Sequence[LoopHandle]:
-        """The loops around the block, except those of extent 1 that no iterator depends on: `rfactor` leaves such a
-        loop if a part of the reduction is a single element."""
+        """Without loops of extent 1 that no iterator depends on, which `rfactor` leaves for parts of a single
+        element."""
         loops = self.sch.get_loops(self.block)
         if len(loops) <= len(self.axes):
             return loops
@@ -478,8 +475,8 @@ class _Execution:
         return order
 
     def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
-        """Consecutive elements that a thread moves at once without leaving threads idle; 1 if rows are not known to
-        start at multiples of it."""
+        """Consecutive elements per thread and access that leave no threads idle; 1 if rows may start elsewhere than at
+        multiples."""
         (write,) = pattern_of(op_of(self.sch, copy)).writes
         row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
         if row < 0 or inner is None or work is None:
@@ -489,7 +486,7 @@ class _Execution:
         return Sampled(self.sch).size(lanes, lanes)
 
     def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
-        """Split a loop into pieces of `nest.steps`, or of a smaller divisor of the extent."""
+        """Pieces of `nest.steps`, or of a smaller divisor of the extent."""
         extent = extent_of(self.sch, loop) if nest.divides else None
         steps = [size for size in range(nest.steps, nest.steps // 4, -1) if extent is not None and extent % size == 0]
         return self.sch.split(loop, [None, steps[0] if steps else nest.steps])
@@ -526,7 +523,7 @@ class _Execution:
         self._keep(init, min(own, spatial))
 
     def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
-        """Vectorize or unroll the `own` loops of the copy of results like those of the accumulators."""
+        """Vectorize or unroll the `own` loops like those of the accumulators."""
         sch = self.sch
         if result.nest is None:
             self._keep(copy, own if result.kept is None else result.kept)

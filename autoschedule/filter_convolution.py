@@ -103,15 +103,14 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether constant weights save more than transposing results costs, although data can also be read in place along
-    rows."""
+    """Whether constant weights save more than transposing results costs, compared to reading data along rows."""
     steps = roles.size(roles.reduced)
     return roles.kernel_is_constant and steps >= fitted.TRANSPOSED_RESULT_STEPS * fitted.TRANSPOSED_RESULT * lanes
 
 
 def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Whether copying data, weights and results costs less than packing windows and the idle lanes after the last
-    pixel. Constant weights are packed before calls."""
+    """Whether copying data, weights (unless constant) and results costs less than packing windows and idle lanes after
+    the last pixel."""
     pixels, filters, steps = roles.size(roles.pixels), roles.size(roles.channels), roles.size(roles.reduced)
     data = prod(max(extent, 1) for extent in roles.data.type.get_shape())
     copies = fitted.WINDOW_VECTOR * data // lanes + fitted.TRANSPOSED_RESULT * filters * pixels
@@ -144,8 +143,8 @@ def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
 def _tile(
     roles: ConvolutionRoles, filters: int, slow: int, lanes: int, target: Target, decisions: Decisions
 ) -> tuple[FilterTile, int]:
-    """The tile of pixels and filters, and the whole rows that it covers. A search may choose vectors, pixels, and
-    whether elements are shared."""
+    """The tile and the whole rows that it covers. A search may choose vectors, pixels, and whether elements are
+    shared."""
     last = roles.reduced[-1]
     step, along = roles.stride(roles.data, roles.column) or 0, roles.stride(roles.data, last) or 0
     window = [at * along for at in range(roles.extents[last])]
@@ -172,8 +171,8 @@ def _strip(
     target: Target,
     decisions: Decisions,
 ) -> tuple[int, bool]:
-    """The rows of a strip, and whether threads share the filters for all data, because strips are few. A search may
-    choose the rows."""
+    """The rows of a strip, which a search may choose, and whether threads share filters instead, because strips are
+    few."""
     extent, before = roles.extents[slow], tuple(at for at in roles.pixels if at < slow and at != roles.column)
     (filters,) = _filters(roles)
     batches = roles.size(before)
@@ -201,8 +200,8 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
 
 
 def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loop, height: int) -> Result:
-    """Results transposed when stored: element by element if the store computes nothing, else from vectors of filters.
-    The lines of the next tile, each of another row, are prefetched."""
+    """Results are transposed when stored: element by element if the store computes nothing, else from vectors of
+    filters. The lines of the next tile, each of another row, are prefetched."""
     (at,) = roles.result.dimensions_of(roles.iterators[filters])
     (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
     rank = len(roles.result.indices)

@@ -165,7 +165,7 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
 
 
 def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHandle | None:
-    """The block that unpacks the weights of sums of groups, or None if they are read as stored."""
+    """The block that unpacks the weights, or None if they are read as stored."""
     column = pattern.spatial[-1]
     weights = [read for read in pattern.reads if read.dimensions_of(column)]
     return producer_of(sch, parts, weights[0].buffer) if len(weights) == 1 else None
@@ -176,7 +176,7 @@ def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
 
 
 def _width(pattern: BlockPattern, column: SSAValue) -> int | None:
-    """The columns of a panel, the divisor in the indices of the weights, or None."""
+    """Columns of a panel: the divisor in the indices of the weights."""
     for read in pattern.reads:
         for index in read.indices:
             for atom in index.terms:

@@ -62,9 +62,9 @@ class _Condition:
 
 
 def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> dict[str, str]:
-    """Add a version for small extents to each kernel whose default schedule for `target` depends on them, and let calls
-    choose. Kernels named by `skipped`, called only if there are candidates, are excluded. Returns the kernel of each
-    version, by name."""
+    """Add a version for small extents to each kernel whose default schedule depends on them, and let calls choose.
+    `skipped`, called only if there are candidates, names kernels to exclude. Returns the kernel of each version, by
+    name."""
     names = set(named_ops(module))
     calls = _calls_of_kernels(module)
     dynamic = [op for op in calls if dynamic_extents_of(op) and why_not_plain(op) is None]
@@ -100,8 +100,7 @@ def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
 
 
 def _bound_of(function: FuncOp, target: Target) -> ExtentBound | None:
-    """The number of iterations up to which a plain function gets a version: that of the first product that has one,
-    else of the first nest over rows."""
+    """The iterations up to which the first product that has a version, else the first nest over rows, uses it."""
     blocks = [block for block in child_blocks(function) if is_plain(block)]
     products = (few_rows(pattern_of(block)) for block in blocks)
     for bound in itertools.chain(products, (short_rows(block, target) for block in blocks)):
@@ -160,7 +159,7 @@ def _is_axis(call: CallOp, own: Quantity) -> bool:
 
 
 def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, FuncOp]:
-    """A copy of a function, inserted after it, that assumes a bound, and the condition to call it."""
+    """A copy of a function that assumes a bound, and the condition to call it."""
     place = _place(bound)
     if place is None:
         raise InternalError("a version is for an extent of no parameter")
@@ -173,8 +172,8 @@ def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, F
 
 
 def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp] | None:
-    """A copy of a function, inserted after it, in which the extents `symbols` are 1, and the conditions to call it.
-    None if one pixel has no results, as if windows are larger and there is no border."""
+    """A copy of a function with extents `symbols` of 1, and the conditions to call it; None if one pixel has no
+    results."""
     places = {symbol: own for own, symbol in reversed(FlatSignature.of(function).of_quantity.items())}
     conditions = [_Condition(places[symbol].parameter, places[symbol].dimension, 1, 1) for symbol in symbols]
     copy = _copied(function, name, {})

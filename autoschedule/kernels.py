@@ -30,8 +30,8 @@ _THREADS: Final = 256
 
 
 def threads_for(work: int | None, target: Target, decisions: Decisions) -> int:
-    """Threads that share `work` steps: a power of two of at least a warp, and at most `work`. Unknown steps, None,
-    count as many. A search may choose up to the limit of the device."""
+    """Threads that share `work` steps: a power of two of at least a warp, and at most `work` (None counts as many). A
+    search may choose up to the limit of the device."""
     device = _device(target)
     most, warp = device.max_threads_per_block, device.warp_size
     threads = min(_THREADS, most)
@@ -57,8 +57,8 @@ def _loops(pattern: BlockPattern) -> tuple[list[Loop], list[Loop]]:
 def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Fuse the spatial loops and bind their iterations to threads; adjacent threads write adjacent elements.
 
-    A reduction runs in a register of a thread, followed by its elementwise consumers. Not applicable if the results are
-    not proved independent, or to reductions whose indices need divisions by symbolic extents.
+    A reduction runs in a register, followed by its elementwise consumers. Not applicable if results are not proved
+    independent, or to reductions whose indices need divisions by symbolic extents.
     """
     spatial, reduced = _loops(pattern)
     if not spatial and not reduced:
@@ -87,7 +87,7 @@ def inner_loops_for_thread(*, in_register: bool) -> Rule:
     """Bind the three innermost spatial loops to threads and thread blocks; the others run within a thread.
 
     For blocks whose results are not proved independent with all loops fused, which involves products of symbolic
-    extents. Reductions run in a register as in `result_for_thread`, or in the memory of the result.
+    extents. Reductions run in a register, or in the memory of the result.
     """
 
     @planned()
@@ -155,8 +155,8 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Use a thread block for each row: its threads share the elements of every nest and reduce together; rows passed
     between nests stay in shared memory.
 
-    Not applicable without a reduction, if a reduction covers less than a row (products, windows), or if a row does not
-    fit in shared memory or has a symbolic length.
+    Not applicable without a reduction, if one covers less than a row (products, windows), or if a row does not fit in
+    shared memory or has a symbolic length.
     """
     first = op_of(sch, block)
     patterns, shared = nests_over_rows(first, _rows)
@@ -185,14 +185,14 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _rows(pattern: BlockPattern) -> int:
-    """Outer loops that may be rows: all except reduction loops, or all except the last if elementwise."""
+    """All loops except reduction loops, or all except the last if elementwise."""
     if pattern.kind is PatternKind.REDUCTION:
         return leading(pattern)
     return max(len(iterators_of(pattern)) - 1, 0) if pattern.kind is PatternKind.INJECTIVE else 0
 
 
 def _bytes_of_a_row(pattern: BlockPattern, write: Operand, shared: int) -> int | None:
-    """Bytes of a row that a nest keeps in a temporary, 0 for outputs of the program; None if its length is unknown."""
+    """Bytes of a row in a temporary, 0 for outputs of the program; None if its length is unknown."""
     if not is_temporary(write.buffer):
         return 0
     elements = product(pattern.extent_of(v) for v in pattern.spatial if v.index >= shared)
@@ -214,7 +214,7 @@ def in_one_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 def shared_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *, inner: bool) -> bool:
     """Bind the outermost loop of a nest of several blocks to threads, fused with the `inner` ones down to the first
-    that contains more than one nest. Each thread runs the rest in order."""
+    with more than one nest. Each thread runs the rest in order."""
     loops = sch.get_loops(block)
     count = 1 + sum(1 for _ in takewhile(lambda loop: holds_one_nest(loop_of(sch, loop)), loops))
     if not inner and count == 1:

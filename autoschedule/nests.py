@@ -56,8 +56,8 @@ def leading(pattern: BlockPattern) -> int:
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int | None = None) -> int | None:
-    """An upper bound in bytes of the data that nests move per row of the `shared` iterators, each buffer once, or None
-    if an extent is unbounded and `unbounded`, its substitute, is None."""
+    """An upper bound of bytes moved per row of the `shared` iterators, each buffer once; None if an extent is unbounded
+    and `unbounded`, its substitute, is None."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
@@ -69,7 +69,7 @@ def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int |
 
 
 def bytes_moved(pattern: BlockPattern) -> int | None:
-    """Bytes that all instances of a block read and write, or None if unknown."""
+    """Bytes that all instances read and write, or None if unknown."""
     if pattern.instances is None:
         return None
     return pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
@@ -82,7 +82,7 @@ def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
 
 
 def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: int | None) -> int | None:
-    """An upper bound in bytes of the elements of a buffer accessed per row, or None if unknown."""
+    """An upper bound, or None if unknown."""
     moving = [v for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0]
     bounds = [pattern.most_of(v) for v in moving]
     elements = product(unbounded if most is None else most for most in bounds)
@@ -100,8 +100,8 @@ def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most:
 
 
 def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
-    """The iterator of the loops inside the `shared` ones along which every access has stride 0 or 1, else one whose
-    reads have a stride small enough for shuffles of a few vectors, else None."""
+    """The iterator inside the `shared` ones along which every access has stride 0 or 1, else one whose reads have a
+    stride small enough for shuffles of a few vectors, else None."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     for most in (1, MOST_SHUFFLED):
         for iterator in reversed(spatial):
@@ -111,8 +111,8 @@ def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
 
 
 def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool:
-    """Whether lanes reduce consecutive elements together, rather than compute separate results. If both are possible,
-    as for windows, separate results need no combination of lanes."""
+    """Whether lanes reduce consecutive elements together. Separate results in lanes, if also possible, need no
+    combination."""
     if not reduces_alike(pattern):
         return False
     long = [v for v in iterators_of(pattern)[leading(pattern) :] if pattern.extent_of(v) != 1]
@@ -123,7 +123,7 @@ def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool
 
 
 def reduces_alike(pattern: BlockPattern) -> bool:
-    """Whether a block is a reduction by known, reorderable combiners with its reduction iterators innermost."""
+    """Whether a block is a reduction by known, reorderable combiners, reduction iterators innermost."""
     if why_in_order(pattern.block) is not None:
         return False
     if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
@@ -132,8 +132,7 @@ def reduces_alike(pattern: BlockPattern) -> bool:
 
 
 def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
-    """Whether `outer` and `inner` can be fused: every stride along `outer` is the stride times the extent of
-    `inner`."""
+    """Whether every stride along `outer` is the stride times the extent of `inner`."""
     extent = pattern.extent_of(inner)
 
     def goes_on(operand: Operand) -> bool:
@@ -144,7 +143,7 @@ def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) 
 
 
 def inner_plan(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """The plan for the loops of a block inside the `shared` ones, or None if they are not vectorized."""
+    """None if the loops inside the `shared` ones are not vectorized."""
     if pattern.kind is PatternKind.INJECTIVE:
         return _elementwise(pattern, shared, target, decisions)
     if pattern.is_reduction:
@@ -169,8 +168,8 @@ def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: 
 
 
 def _cut_at(pattern: BlockPattern, lanes: int) -> int:
-    """The first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation of arrays
-    of symbolic extents; 0 if none, or if the loops inside have fewer iterations than lanes."""
+    """The first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation; 0 if
+    none, or if the loops inside have fewer iterations than lanes."""
     iterators = iterators_of(pattern)
     inner = 0
     for branch in operations_in(pattern.block):
@@ -198,8 +197,7 @@ def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
 
 
 def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
-    """Result vectors computed together: several chains of dependent operations of functions overlap; shorter bodies are
-    bound by loads and stores."""
+    """Chains of dependent operations of functions overlap; loads and stores bound shorter bodies."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
     return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
@@ -232,9 +230,9 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
 
 
 def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
-    """The plan for writes consecutive along the last loop and reads whose indices divide its iterator, as in images
-    resized by quotients of small numbers. One period is unrolled: offsets of its reads are constant, weights are
-    folded, and consecutive periods read with a constant stride."""
+    """Writes are consecutive along the last loop and reads divide its iterator, as in images resized by quotients of
+    small numbers. One period is unrolled: offsets of its reads are constant, weights are folded, and consecutive
+    periods read with a constant stride."""
     iterators = iterators_of(pattern)
     if not iterators:
         return None
@@ -250,8 +248,7 @@ def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
 
 
 def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
-    """The fewest iterations, at most `fitted.UNROLLED_PERIOD`, after which every index has changed by a constant, or
-    None."""
+    """The fewest iterations, at most `fitted.UNROLLED_PERIOD`, after which every index has changed by a constant."""
     applied = (op for op in operations_in(pattern.block.body) if isinstance(op, affine.ApplyOp))
     indices = [index for op in applied if (index := Index.of(op.result)).depends_on([iterator])]
 
@@ -263,7 +260,7 @@ def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
 
 
 def _dense_from(pattern: BlockPattern, shared: int) -> int:
-    """The first of the innermost loops (inside the `shared` ones) that are contiguous in memory and can be fused."""
+    """The first of the innermost loops, inside the `shared` ones, that can be fused because they are contiguous."""
     iterators = iterators_of(pattern)
     first = len(iterators) - 1
     inner = iterators[first]
@@ -292,8 +289,7 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
 
 
 def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
-    """Rows reduced together: most processors read several streams from memory faster than one, but not from a near
-    cache."""
+    """Most processors read several streams from memory faster than one, but not from a near cache."""
     row = leading(pattern) - 1
     if row < 0 or pattern.instances is None:
         return 1
@@ -305,7 +301,7 @@ def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
 
 
 def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, rows: int) -> TilePlan:
-    """Reduce consecutive elements of a row in lanes, combined at its end; `rows` rows at a time."""
+    """Reduce consecutive elements in lanes, combined at the end of a row; `rows` rows at a time."""
     start, count = leading(pattern), len(iterators_of(pattern))
     first = _dense_from(pattern, start)
     extent = _extent_from(pattern, first)
@@ -340,7 +336,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
 
 
 def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -> int:
-    """Elements reduced in lanes at once: whole vectors, no more than the extent requires."""
+    """Whole vectors, no more than the extent requires."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
     return decisions.choose(sorted({default, *widths}), default)
 
@@ -348,8 +344,8 @@ def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -
 def _reduce_by_sweeps(
     pattern: BlockPattern, iterator: BlockArgument, shared: int, target: Target, decisions: Decisions
 ) -> TilePlan:
-    """Sum a long row of columns that stays in L1 while several rows at a time are streamed: memory is read in order,
-    and sums are loaded and stored once per group of rows."""
+    """Sum a row of columns, which stays in L1, over several streamed rows at a time: memory is read in order, and sums
+    are loaded and stored once per group of rows."""
     lanes = lanes_for(pattern, target)
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     *rows, row = _loops(v.index for v in pattern.reduced)
@@ -435,7 +431,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
 
 
 def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
-    """Whether the elements read and written exceed L2 but occupy at most half of L3, which holds other data too."""
+    """Whether the elements read and written exceed L2 but half of L3, which holds other data too, suffices."""
     moved = bytes_moved(pattern)
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
@@ -477,8 +473,8 @@ def prefetches_of_next_rows(
 
 
 def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> BlockPattern | None:
-    """The nest that can prefetch the destination of `writer`: an earlier one over the same elements that computes
-    functions and is at least as expensive; or None."""
+    """An earlier nest over the same elements that computes functions, is at least as expensive as `writer`, and can
+    prefetch its destination; or None."""
     before = patterns[1 : patterns.index(writer)]
     alike = [p for p in before if p.block.extents == writer.block.extents]
     busiest = max(alike, key=cost_of, default=None)
@@ -497,9 +493,8 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
 
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
-    """Positions, among the buffers that an elementwise block writes, of results to store non-temporally: those with no
-    other reader, also in the nest itself, if the arrays exceed the last-level cache and the processor then skips
-    reading overwritten lines."""
+    """Positions, among the written buffers, of results to store non-temporally: those without other readers, if the
+    arrays exceed the last-level cache and the processor then skips reading overwritten lines."""
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()
@@ -539,7 +534,7 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
 def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Reduce consecutive elements with accumulators that depend on each other, such as the greatest value and its
-    index: each lane reduces its share of a row (`rfactor`), then the lanes are combined one by one.
+    index: each lane reduces its share of a row (`rfactor`), then lanes are combined one by one.
 
     Not applicable if the innermost iterator does not reduce consecutive elements, or has at most as many as lanes.
     """
@@ -570,8 +565,7 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
     """Cut a reduction with few results into a few parts per thread, scheduled like single nests, then reduce the
     partial results.
 
-    Not applicable if there are results for all threads, if there is little work, if extents are known at run time only,
-    or if combiners are unknown.
+    Not applicable with results for all threads, little work, extents known at run time only, or unknown combiners.
     """
     pattern, decisions = pattern_of(op_of(sch, block)), Sampled(sch)
     if not reduces_alike(pattern) or pattern.instances is None or target.num_threads == 1:
@@ -591,7 +585,7 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
 
 
 def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int) -> LoopHandle:
-    """The outermost reduction loop, fused with as many inner ones as `parts` parts require."""
+    """The outermost reduction loop, fused with inner ones as `parts` requires."""
     first = leading(pattern)
     reduced, iterators = sch.get_loops(block)[first:], iterators_of(pattern)[first:]
     count, total = 1, pattern.extent_of(iterators[0]) or 1
@@ -630,8 +624,7 @@ def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) ->
 
 
 def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
-    """The maximum length of rows of one symbolic extent for which the nests from `first` on compute several rows at a
-    time. None if the schedule does not depend on it."""
+    """The maximum symbolic row length for which the nests from `first` on compute several rows at a time, if any."""
     patterns, shared = nests_over_rows(first, lambda pattern: outer_rows(pattern, target))
     if not _computes_ahead(patterns, shared):
         return None
@@ -653,8 +646,8 @@ def short_rows(first: BlockOp, target: Target) -> ExtentBound | None:
 
 
 def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
-    """The longest run of nests from `first` on that share rows, and the number of shared loops. `rows` returns the
-    number of outer loops of a nest that may be rows."""
+    """The longest run of nests from `first` on that share rows, and the number of shared loops, given the outer loops
+    of a nest that may be `rows`."""
     blocks, patterns = child_blocks(scope_of(first)), [pattern_of(first)]
     shared = 0 if patterns[0].kind is PatternKind.OPAQUE else rows(patterns[0])
     for op in blocks[blocks.index(first) + 1 :]:
@@ -681,8 +674,8 @@ def outer_rows(pattern: BlockPattern, target: Target) -> int:
 
 
 def _common_rows(patterns: Sequence[BlockPattern], candidate: BlockPattern) -> int:
-    """Outer loops that index the same dimensions of the buffers that the candidate shares with the others: those that
-    an earlier nest writes, else those that both read."""
+    """Outer loops that index the same dimensions of buffers shared with the others: those that an earlier nest writes,
+    else those that both read."""
     flows = [pair for pattern in patterns for pair in _pairs(pattern, pattern.writes, candidate)]
     pairs = flows or [pair for pattern in patterns for pair in _pairs(pattern, pattern.reads, candidate)]
     if not pairs:
@@ -716,8 +709,8 @@ def _same_row(pair: _Pair, level: int) -> bool:
 
 
 def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | None, target: Target) -> int:
-    """Rows that each nest computes before the next starts: they fit in L1, given `moved` bytes per row, and leave work
-    for each thread. 1 if no nest over elements follows a reduction of them."""
+    """Rows per nest that fit in L1, given `moved` bytes per row, and leave work for each thread. 1 if no nest over
+    elements follows a reduction of them."""
     if moved is None or not _computes_ahead(patterns, shared):
         return 1
     extent = patterns[0].block.extents[shared - 1]
@@ -740,7 +733,7 @@ def _bytes_of_rows_ahead(target: Target) -> int:
 
 
 def starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
-    """Whether there are fewer rows than threads for work that several threads would do faster."""
+    """Whether there are fewer rows than threads that the work would occupy."""
     rows = product(patterns[0].extent_of(v) for v in iterators_of(patterns[0])[:shared])
     if rows is None or rows >= 2 * target.num_threads:
         return False

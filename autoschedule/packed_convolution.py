@@ -126,7 +126,7 @@ def _repeats_functions(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _unrolled(extents: list[int]) -> int:
-    """Innermost window loops to unroll, so that bounds are tested once for all channels."""
+    """Innermost window loops to unroll: bounds are tested once for all channels."""
     copies, count = 1, 0
     for extent in reversed([extent for extent in extents if extent > 1][1:]):
         copies *= extent
@@ -137,16 +137,16 @@ def _unrolled(extents: list[int]) -> int:
 
 
 def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Whether rows of symbolic length are read in place despite a stride: shuffles of a few vectors gather the lanes,
-    and windows stay in L1."""
+    """Whether shuffles of a few vectors gather lanes despite a stride, for rows of symbolic length with windows in
+    L1."""
     step = roles.stride(roles.data, roles.column)
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
     return roles.has_symbolic_space and step is not None and 1 < step <= MOST_SHUFFLED and window <= target.l1_bytes
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Whether packing is faster than reading vectors of data in place: each window has many results, and lanes are not
-    consecutive, rows leave lanes idle, or windows exceed L1."""
+    """Whether packing beats reading data in place: each window has many results, and lanes are not consecutive, rows
+    leave lanes idle, or windows exceed L1."""
     if roles.column not in roles.pixels or roles.size(roles.channels) < fitted.LAID_OUT_RESULTS or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:

@@ -77,8 +77,7 @@ def products_around_rows(sch: Schedule, block: BlockHandle, target: Target) -> b
 def _products(
     block: BlockOp, target: Target
 ) -> tuple[list[BlockPattern], ContractionRoles, ContractionRoles, int] | None:
-    """The nests from one product to another that share rows, the roles of both, and the number of shared loops, or
-    None."""
+    """The nests from one product to another that share rows, the roles of both, and the number of shared loops."""
     alone = contraction_roles(pattern_of(block))
     if alone is None or alone.row is None or not _has_rows(alone, alone.row + 1):
         return None
@@ -117,7 +116,7 @@ def _tiles(first: ContractionRoles, last: ContractionRoles, tile: int, target: T
 def _plan_of_rows(
     pattern: BlockPattern, roles: ContractionRoles, rows: int, target: Target, decisions: Decisions
 ) -> TilePlan | None:
-    """The plan of a product for `rows` rows of a batch, with its right factor packed once per batch."""
+    """The right factor is packed once per batch, for `rows` rows of a batch."""
     extents = tuple(rows if at == roles.row else extent for at, extent in enumerate(roles.extents))
     plan = contraction_plan(pattern, replace(roles, extents=extents), target, decisions)
     if plan is None:

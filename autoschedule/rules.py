@@ -89,13 +89,13 @@ def fused(sch: Schedule, loops: Sequence[LoopHandle]) -> LoopHandle:
 
 
 def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[LoopHandle]:
-    """The loops around a copy that are not around the block that uses it."""
+    """Loops around a copy but not around the block that uses it."""
     around = {sch.get(loop) for loop in sch.get_loops(block)}
     return [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
 
 
 def keep_in_registers(sch: Schedule, loops: Sequence[LoopHandle], lanes: int) -> None:
-    """Vectorize the last of nested loops by `lanes` (0: the whole loop), and unroll the others."""
+    """Vectorize the last loop by `lanes` (0: the whole loop), and unroll the others."""
     *unrolled, last = loops
     if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
@@ -110,8 +110,8 @@ PARTS_OF_A_THREAD: Final = 4
 
 
 def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> None:
-    """Run the outermost loops around a block on several threads if its work `pays`: the fewest loops, fused, that give
-    every thread `PARTS_OF_A_THREAD` iterations, and at most `most`."""
+    """If the work `pays`, run on several threads the fewest outermost loops, at most `most` and fused, that give every
+    thread `PARTS_OF_A_THREAD` iterations."""
     if target.num_threads == 1 or not (pays or sch.is_of_search):
         return
     loops = _outer_loops(sch, block)[:most]
@@ -127,7 +127,7 @@ def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: T
 
 
 def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:
-    """Serial non-reduction loops around a block, outermost first, each the only op in the previous one."""
+    """Serial non-reduction loops, outermost first, each the only op in the previous one."""
     block = op_of(sch, handle)
     reducing = _reducing(block)
     found: list[LoopHandle] = []
@@ -148,7 +148,7 @@ def _reducing(block: BlockOp) -> set[object]:
 
 
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
-    """Lanes, at least 2, of the widest type that a block computes with; halves are computed in single precision."""
+    """Lanes, at least 2, of the widest type computed with; halves are computed in single precision."""
     types: Iterable[Attribute] = (
         *(operand.element_type for operand in (*pattern.reads, *pattern.writes)),
         *(op.results[0].type for op in pattern.computing if op.results[0].type != _BOOL),
@@ -161,7 +161,7 @@ _BOOL = IntegerType(1)
 
 
 def cost_of(pattern: BlockPattern) -> int:
-    """Approximate lane operations of an instance, including the iterations of loops in the block."""
+    """Approximate lane operations of an instance, including its loops."""
     if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return _steps(pattern.block.body.block)
     return 1 + sum(fitted.FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
@@ -192,7 +192,7 @@ def l2_bytes_of(target: Target) -> int:
 
 
 def largest_caches(target: Target) -> int:
-    """Bytes beyond which arrays are read from memory: L3, or all L2 caches if larger."""
+    """Beyond these bytes, arrays are read from memory: L3, or all L2 caches if larger."""
     return max(l2_bytes_of(target), target.l3_bytes)
 
 
@@ -202,8 +202,7 @@ def least_bytes(operand: Operand) -> int:
 
 
 def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
-    """Whether the work of some blocks justifies waking the other threads. Unknown numbers of instances count as
-    large."""
+    """Whether the work justifies waking other threads. Unknown numbers of instances count as large."""
     if target.num_threads == 1:
         return False
     total = 0
@@ -215,8 +214,8 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
 
 
 def streams_lines(panel_bytes: int | None, target: Target) -> bool:
-    """Whether each vector of a panel is a cache line neither in L1 nor prefetched by hardware: vectors are as long as
-    lines, and the rest of the panel has been streamed since the last tile."""
+    """Whether each vector of a panel is a cache line neither in L1 nor prefetched by hardware: vectors as long as
+    lines, and the rest of the panel streamed since the last tile."""
     processor = target.processor
     if processor.prefetches_across_pages or target.vector_bytes < processor.line_bytes:
         return False

@@ -60,8 +60,8 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
 
 @dataclass(frozen=True)
 class _Stages:
-    """`products[n, b, i, j, y, x, f] += data[n, i, j, rb, y, x, rc] * kernel[b, i, j, rb, rc, f]`, and the stages that
-    compute the data and combine the products."""
+    """`products[n, b, i, j, y, x, f] += data[n, i, j, rb, y, x, rc] * kernel[b, i, j, rb, rc, f]`, and the stages
+    before and after."""
 
     border: BlockHandle | None
     rows_of_data: BlockHandle
@@ -161,7 +161,7 @@ def _combines(pattern: BlockPattern) -> bool:
 
 
 def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """The combining block whose only reader is `block`, if `block` combines too, or None."""
+    """The combining block whose only reader is `block`, if that combines too."""
     pattern = pattern_of(op_of(sch, block))
     sources = {read.buffer for read in pattern.reads}
     producer = producer_of(sch, block, sources.pop()) if len(sources) == 1 and _combines(pattern) else None
@@ -169,7 +169,7 @@ def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
 
 
 def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """The only reader of the result of a block, if it combines several elements, or None."""
+    """The only reader of the result of a block, if it combines several elements."""
     consumers = sch.get_consumers(block)
     if len(consumers) != 1 or not _combines(pattern_of(op_of(sch, consumers[0]))):
         return None
@@ -188,8 +188,7 @@ class _Plan:
 
 
 def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
-    """Returns the sizes, or None if there are too few registers. A search may choose the rows of a strip and the tiles
-    whose products are in registers."""
+    """None if there are too few registers. A search may choose the rows of a strip and the tiles in registers."""
     lanes = lanes_for(stages.pattern, target)
     filters, channels = (_part(lanes, extent) for extent in (stages.filters, stages.channels))
     vectors = stages.filters // filters
@@ -212,9 +211,8 @@ def _part(lanes: int, extent: int) -> int:
 
 
 def _rows(stages: _Stages, pixels: int, target: Target) -> int:
-    """Rows of tiles of a strip: few, but enough to fill the registers. Weights that exceed L2 are streamed once per
-    strip: strips then have the rows whose data fit in a fraction of L2, or all rows if re-reading the data for each
-    block of filters moves less."""
+    """Few rows of tiles that fill the registers. Weights beyond L2 are streamed once per strip: rows then have data
+    that fit in a fraction of L2, or are all rows if re-reading the data for each block of filters moves less."""
     tile = stages.size**2 * stages.all_channels * stages.element_bytes  # also the bytes of the weights of a filter
     row, kernels = tile * stages.columns, tile * stages.blocks * stages.filters
     most = max(target.l2_bytes // fitted.L2_PER_TRANSFORMED // row, 1)

@@ -84,7 +84,7 @@ def _as_value(name: str) -> str:
 
 
 def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: BlockArgument) -> SSAValue:
-    """A tensor of a file as a value of a parameter's type, computed by ops that are not inserted yet."""
+    """The value, of a parameter's type, is computed by ops that are not inserted yet."""
     import numpy as np
 
     from weft.dialects.graph import ConstantOp  # start-up: 19 ms

@@ -169,7 +169,6 @@ def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Lib
 def _built_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> Library:
-    """The library of a file. That of an ONNX model may be loaded from the cache."""
     known = CachedModel.of(path, target, options, store)
     library = None if known is None else known.load(stopwatch)
     if library is not None:
@@ -240,7 +239,6 @@ def _with_repeated_axes(
     options: BuildOptions,
     store: CompileCache | None,
 ) -> Library:
-    """The library of an ONNX model, with versions for axes of one element that operators repeat."""
     from weft.driver.repeated_axes import add_repeating_versions  # start-up: 8 ms
 
     add_repeating_versions(library, model, _stage(target, replace(options, specialize=()), store))
@@ -248,7 +246,7 @@ def _with_repeated_axes(
 
 
 def _unified_file(path: Path, state: tuple[int, int]) -> UnifiedModel | None:
-    """The import of a model that unified symbols, or None if it did not or the file has changed."""
+    """None if the import unified no symbols or the file has changed."""
     module = _read_file(path)[0]
     return UNIFIED.get(module) if _state_of(path) == state else None
 
@@ -302,7 +300,7 @@ def _module_of(
     binds: Binds | None,
     stopwatch: Stopwatch,
 ) -> ModuleOp:
-    """The module of a program, which may be modified. That of a stage schedule gets no default schedule."""
+    """May be modified. A stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.driver.programs import parse, refuse_file_name  # start-up: 231 ms
@@ -330,8 +328,8 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
         sch.parallel(sch.get_loops(sch.get_block("matmul"))[0])
 
     `promises` are guarantees of callers and permissions for the compiler, added to `tir.promises` of the function.
-    Other functions of the module are converted too. Raises `CompileError` for a function that is not in a module, or
-    cannot be converted.
+    Other functions are converted too. Raises `CompileError` for a function outside a module, or that cannot be
+    converted.
     """
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp

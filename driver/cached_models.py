@@ -45,8 +45,7 @@ class CachedModel:
 
     @staticmethod
     def of(path: Path, target: Target, options: BuildOptions, store: CompileCache | None) -> CachedModel | None:
-        """Returns None if the program is not an ONNX model, or depends on state that no key covers. Raises
-        `OSError`."""
+        """None unless the program is an ONNX model that depends on no state outside keys. Raises `OSError`."""
         if store is None or path.suffix != ".onnx" or options.database is not None:
             return None
         if not options.can_compile_apart(target) or intrinsics() or names_with_rules() or is_customised():
@@ -56,7 +55,7 @@ class CachedModel:
         return CachedModel(path, key.hexdigest(), store, target, since)
 
     def load(self, stopwatch: Stopwatch) -> Library | None:
-        """Returns the library, or None if the cache lacks a part of it or another file of the model has changed."""
+        """None if the cache lacks a part, or another file of the model has changed."""
         with stopwatch.measure("compile cache"):
             model = self.store.load_model(self.key)
             if model is None or not self._has(model):
@@ -79,7 +78,7 @@ class CachedModel:
         )
 
     def keep(self, library: Library, kernels: Sequence[ModelKernel], files: Collection[str]) -> None:
-        """Store the parts of `library`. `files` are those that the model refers to, relative to its folder."""
+        """`files` are those that the model refers to, relative to its folder."""
         ir = library.own_ir
         if not kernels or ir is None:
             return

@@ -30,7 +30,7 @@ _CUTS: Final = 32
 
 @dataclass(frozen=True)
 class CalibrationMethod:
-    """The method that derives the range of an activation from its numbers. Raises `CompileError` for invalid values."""
+    """The method that derives the range of an activation. Raises `CompileError` for invalid values."""
 
     name: str = "minmax"
     """minmax: all numbers. percentile: without the outermost ones. mse: the range with the least squared error of
@@ -115,8 +115,8 @@ class CalibrationData:
 
     @staticmethod
     def read(folder: str, inputs: Sequence[str]) -> CalibrationData:
-        """The samples in a folder: an .npz file has an array for each of the `inputs`, by name; an .npy file is the
-        only input, or is named after one of several of one call. Raises `CompileError`, `OSError`."""
+        """The samples in a folder: an .npz file has an array for each input, by name; an .npy file is the only input,
+        or named after one of several. Raises `CompileError`, `OSError`."""
         path = Path(folder)
         if not path.is_dir():
             raise CompileError(f"'{folder}' is no folder of calibration data (.npz and .npy files)")
@@ -141,8 +141,8 @@ class CalibrationData:
         return CalibrationData(found)
 
     def run(self, function: Callable[..., Any]) -> Iterable[tuple[str, tuple[Array, ...]]]:
-        """Yields the results of a compiled function on each sample. Raises `CompileError`, naming the sample, for
-        invalid arguments and floats that are not finite."""
+        """The results of each sample. Raises `CompileError`, naming the sample, for invalid arguments and floats that
+        are not finite."""
         for where, sample in self.samples:
             by_name = dict(sample) if isinstance(sample, Mapping) else {}
             in_order = () if isinstance(sample, Mapping) else sample if isinstance(sample, tuple | list) else (sample,)
@@ -169,10 +169,8 @@ def _check_finite(where: str, name: str | int, value: Any) -> None:
 def ranges_of(
     function: Callable[..., Any], labels: Sequence[str], data: CalibrationData, method: CalibrationMethod
 ) -> dict[str, tuple[float, float]]:
-    """Returns the ranges of the activations, the last results of `function`.
-
-    Raises `CompileError` for an activation that is not finite, or is constant.
-    """
+    """The ranges of the activations, the last results of `function`. Raises `CompileError` for one that is not finite,
+    or is constant."""
     found = {label: Distribution() for label in labels}
 
     def activations() -> Iterable[tuple[str, str, Array]]:

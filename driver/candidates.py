@@ -55,7 +55,7 @@ _DECLARATIONS: Final = re.compile(r"^\s*declare\b.*$", re.MULTILINE)
 def build_candidate(
     ir: str, trace: str, decisions: Sequence[Decision | None], target: str, limits: Limits
 ) -> Built | Failure:
-    """Build, in a child process, the first function of a module at tir level, scheduled by a trace with decisions."""
+    """Build, in a child process, the first function of a tir module, scheduled by a trace with decisions."""
     return limited_call(limits, build_here, ir, trace, decisions, target)
 
 
@@ -90,8 +90,8 @@ def constant_positions(function: FuncOp) -> tuple[int, ...]:
 
 
 def _entry(module: ModuleOp) -> str:
-    """The function to call: the first, or a caller of it with random values for constant parameters, packed at build
-    time as in the model."""
+    """The first function, or a caller of it with random values for constant parameters, packed at build time as in the
+    model."""
     function = next(iter(functions_of(module).values()))
     constants = constant_positions(function)
     if not constants:
@@ -121,7 +121,7 @@ def _entry(module: ModuleOp) -> str:
 
 
 def _state_facts(function: FuncOp, entry: FuncOp, passed: Sequence[SSAValue]) -> None:
-    """Copy facts about parameters, so that calls of `entry` check what the call of `function` assumes."""
+    """Calls of `entry` then check what the call of `function` assumes."""
     copies: dict[SSAValue, SSAValue] = dict(zip(function.args, passed, strict=True))
     for op in function.body.block.ops:
         is_copied = isinstance(op, AssumeOp | AssumeSizesOp) or is_pure(op)

@@ -80,7 +80,7 @@ class JaxFunction(Generic[P, R]):
         return compiled(leaves)
 
     def _kind(self, leaf: Any) -> object:
-        """A leaf's part of the key of a program. Raises `TypeError` unless it is an array or a number."""
+        """A leaf's part of a program's key. Raises `TypeError` unless it is an array or a number."""
         if isinstance(leaf, bool | int | float):
             return type(leaf)
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
@@ -132,7 +132,7 @@ def _is_key(aval: Any) -> bool:
 
 
 def _reader(aval: Any) -> Callable[[Any], Any]:
-    """A function from a leaf to an array over the same memory, with the element type of the program."""
+    """From a leaf to an array over the same memory, with the element type of the program."""
     jax = jax_module()
     if _is_key(aval):
         return lambda leaf: np.asarray(jax.random.key_data(leaf))

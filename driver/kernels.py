@@ -91,10 +91,8 @@ def prepare() -> None:
 
 def compile_kernels(pipeline: Pipeline, helper: Worker | None = None) -> Pipeline:
     """Compile the kernels of a module of tir functions, and replace them by declarations at low level. `helper` is a
-    process of `early_helper`. The stopwatch records the kernels that this process compiles.
-
-    Raises `CompileError` and `ScheduleError` as `build` does.
-    """
+    process of `early_helper`; the stopwatch excludes its kernels. Raises `CompileError` and `ScheduleError` as `build`
+    does."""
     module, stopwatch, cache = pipeline.module, pipeline.stopwatch, pipeline.cache
     with stopwatch.measure("kernels: structure"):
         kernels = find_kernels(pipeline)
@@ -129,7 +127,7 @@ def _processes() -> int:
 
 
 def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
-    """Compile a kernel, the first function of the module, lowered in place. Raises as `build` does."""
+    """Compile the first function of a module, lowered in place. Raises as `build` does."""
     unit = pipeline.module
     caller = _caller_in(unit)
     before = len(unit.ops)
@@ -149,7 +147,7 @@ def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
 
 
 def _caller_in(unit: ModuleOp) -> FuncOp:
-    """A function that calls the kernel of a unit with its own parameters, and thus shows how its calls change."""
+    """A function that calls the kernel with its own parameters, to show how calls change."""
     kernel = next(iter(unit.ops))
     if not isinstance(kernel, FuncOp):
         raise InternalError(f"a unit begins with {kernel.name}")
@@ -291,7 +289,7 @@ def _size(kernel: ModelKernel) -> int:
 
 
 def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
-    """Replace kernels by declarations, and calls of those with packed constants by the bodies of their callers."""
+    """Calls of kernels with packed constants are replaced by the bodies of their callers."""
     callers = _read(module, kernels)
     symbols = {function.sym_name.data: kernel.symbol for kernel in kernels for function in kernel.functions}
     for op in operations_in(module):

@@ -56,7 +56,7 @@ def _sum(total: KnownExtent | None, one: KnownExtent | None, times: KnownExtent)
 
 
 def report_of(pipeline: Pipeline) -> ModelReport | None:
-    """Returns the report of a model whose kernels are compiled together with their callers, or None."""
+    """None unless kernels of a model are compiled together with their callers."""
     kernels = find_kernels(pipeline)
     if not kernels:
         return None
@@ -122,7 +122,7 @@ class ModelReport:
         return found
 
     def temporary_formula(self, name: str) -> str:
-        """The bytes of a function's arena in terms of its symbols; empty if it has none."""
+        """The bytes of an arena in symbols of its function; empty if it has none."""
         buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(self._callers[name])]
         total: Extent = 0
         for sizes in buffers:
@@ -157,7 +157,7 @@ class ModelReport:
         return self._functions.get(name) or self._callers.get(name)
 
     def temporary_bytes(self, name: str, shapes: Shapes) -> int | None:
-        """The bytes of a function's arena, else of all its allocations; None if they depend on unknown extents."""
+        """The bytes of the arena, else of all allocations; None if extents are unknown."""
         function = self._callers[name]
         symbolic = SymbolicFunction.of_entry(function, shapes)
         try:
@@ -204,7 +204,7 @@ def _read_parameters(function: FuncOp) -> set[int]:
 
 
 def function_row(function: FuncOp, shapes: Shapes = None) -> KernelRow:
-    """Returns one call of a tir function that calls no other, with arguments of these shapes, as a row of a report."""
+    """A call of a tir function that calls no other, with arguments of these shapes."""
     name = function.sym_name.data
     row = KernelRow(name, (name,), _labels(function), 1, 0, None, None)
     symbolic = SymbolicFunction.of_entry(function, shapes)

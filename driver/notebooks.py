@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def register_formatters(shell: Any) -> None:
-    """Register HTML and plain text of operations with an IPython shell. Classes that define a form keep it."""
+    """HTML and plain text of operations, except of classes that define a form."""
     formatters = shell.display_formatter.formatters
     formatters["text/html"].for_type_by_name("xdsl.ir.core", "Operation", operation_html)
     formatters["text/plain"].for_type_by_name("xdsl.ir.core", "Operation", _print_plain)
 
 
 def operation_html(operation: Operation) -> str:
-    """Returns an operation as HTML: a module that has a script as script, anything else as IR."""
+    """A module that has a script as script, anything else as IR."""
     own = getattr(operation, "_repr_html_", None)
     if own is not None:
         return own()

@@ -71,7 +71,7 @@ def parse_text(
     implicit_module: bool = True,
     resources: Resources | None = None,
 ) -> ModuleOp:
-    """Parse `text`, called `name` in locations and errors; its first line is line `line_offset + 1` of `name`.
+    """Parse `text`, called `name` in locations and errors, from line `line_offset + 1` of `name`.
 
     Text without operations is an empty module. The file's `external_resources` are stored in `resources`. Raises
     `CompileError`, which shows the line of texts given to `remember_text`.
@@ -157,8 +157,7 @@ _KIND_OF_GROUP: Final = (
 
 
 class _Lexer(MLIRLexer):
-    """xDSL's lexer, with one pattern for frequent tokens, which halves the time, and one for strings that does not take
-    exponential time if unclosed."""
+    """One pattern for frequent tokens halves the time; one for strings avoids exponential time if unclosed."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
@@ -215,8 +214,7 @@ class LocatedParser(BitsParser):
         return SourceLocation(self._file.data, line + self.line_offset, column, length)
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """The key under which the dialect stores a resource of this file; another one if an earlier file used the
-        same."""
+        """The dialect's key of a resource of this file; another one if an earlier file used the same."""
         # xDSL declares a key again for each use.
         key = self.parse_identifier(" for resource handle")
         handle = self._handles.get((dialect_name, key))
@@ -367,7 +365,7 @@ class LocatedParser(BitsParser):
         self.raise_error(f"value %{name} is used but not defined{near}", use)
 
     def parse_optional_attr_dict(self) -> dict[str, Attribute]:
-        """Parse attributes, after those that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
+        """Also attributes that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
         inherent: dict[str, Attribute] = {}
         while self._current_token.kind is MLIRTokenKind.BARE_IDENT and self._current_token.text in _INHERENT:
             name = self.parse_identifier()

@@ -78,7 +78,7 @@ class Peaks:
 
 
 class PeakMeter:
-    """Keeps the best of repeated measurements with `target.num_threads` threads, because clocks vary with load.
+    """The best of repeated measurements with `target.num_threads` threads, because clocks vary with load.
 
     `memory_bytes` is the total size of the arrays of a memory kernel, by default eight times the last-level cache.
     """
@@ -138,7 +138,7 @@ def chains_of(target: Target) -> int:
 
 
 def multiply_adds(shape: tuple[int, int, int], steps: int, dtype: str) -> ModuleOp:
-    """A program that computes `C[thread, chain, lane] = C * X[0] + X[1]`, `steps` times, with C in registers."""
+    """Compute `C[thread, chain, lane] = C * X[0] + X[1]`, `steps` times, with C in registers."""
     threads, chains, lanes = shape
     scalar = f"f{np.dtype(dtype).itemsize * 8}"
     buffer = f"memref<{threads}x{chains}x{lanes}x{scalar}>"
@@ -167,7 +167,7 @@ func.func @chains(%X: memref<2x{scalar}>, %C: {buffer}) {{
 
 
 def bandwidth(target: Target, kind: str, place: str, size: int, rounds: int) -> Bandwidth:
-    """Measures the GB/s of a kernel of `kind` over arrays of about `size` bytes in all."""
+    """GB/s of a kernel of `kind` over arrays of about `size` bytes in all."""
     lanes = target.vector_bytes // 4
     arrays = {"read": 1, "copy": 2, "triad": 3}[kind]
     rows = max(1, size // (arrays * target.num_threads * UNROLLED * target.vector_bytes))
@@ -211,7 +211,7 @@ def writing(shape: tuple[int, ...], kind: str) -> ModuleOp:
 
 
 def _in_registers(module: ModuleOp, name: str) -> ModuleOp:
-    """Keep the results of a reduction with loops (thread, vector, lane, reduction) in registers until it ends."""
+    """Keep results of a reduction (thread, vector, lane, reduction) in registers until it ends."""
     sch = Schedule(module)
     block = sch.get_block(name)
     thread, vector, lane, reduction = sch.get_loops(block)

@@ -53,7 +53,7 @@ _NAMES: dict[str, object] = {
 def register_primitive(step: Step) -> Callable[[P], P]:
     """Returns a class decorator that adds a schedule primitive, declared like weft's (`dialects/sched.py`).
 
-    The class is a frozen dataclass, derived from `weft.passes.schedule.primitive.Primitive`, whose fields are the
+    The class is a frozen dataclass derived from `weft.passes.schedule.primitive.Primitive`; its fields are the
     parameters of the step. Raises `CompileError` for a name that a schedule has, and a class that does not match the
     step.
     """

@@ -30,7 +30,7 @@ _MOST_VERSIONS = 8
 
 
 class RepeatingFunction(Function):
-    """A function that calls a version of itself for arrays with axes of one element that the version repeats."""
+    """Calls a version of itself for arrays with axes of one element that the version repeats."""
 
     def __init__(
         self, general: Function, build: Callable[[ModuleOp], Function], model: Callable[[], UnifiedModel | None]

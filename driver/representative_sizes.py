@@ -23,7 +23,7 @@ Shapes: TypeAlias = tuple[tuple[int, ...] | int, ...]
 
 @dataclass(frozen=True)
 class WeightedShapes:
-    """Argument shapes of a function, and the number of calls with them in a run of the program."""
+    """Argument shapes, and the number of calls with them in a run of the program."""
 
     shapes: Shapes
     calls: float
@@ -33,9 +33,8 @@ class WeightedShapes:
 
 
 def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[str, list[WeightedShapes]]:
-    """Returns the argument shapes of the calls of each function in a run of a module of tir functions, weighted like
-    the sizes. Raises `CompileError` for a symbol without a size, for one that no function has, and for sizes that
-    violate preconditions."""
+    """The argument shapes of the calls of each tir function in a run, weighted like the sizes. Raises `CompileError`
+    for a symbol without a size, one that no function has, and sizes that violate preconditions."""
     functions = functions_of(module)
     used = {symbol for holder in module.ops for symbol, op in symbol_uses(holder) if op is not holder}
     found: dict[str, dict[Shapes, float]] = {}

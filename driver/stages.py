@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
-    """Lower graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
+    """Lower graphs and tensor expressions to block loops; `run` runs each pass on graphs."""
     module, sizes, stopwatch = pipeline.module, pipeline.options.specialize, pipeline.stopwatch
 
     def run_timed(step: PipelineStep, ctx: Context, op: ModuleOp) -> None:
@@ -124,7 +124,7 @@ def load(pipeline: Pipeline) -> Library:
 
 def _run_schedules(module: ModuleOp, scheduled: bool, tuned: Container[str]) -> set[str]:
     """Erase the schedules of a module, after running them if `scheduled`, except that of a script if its functions are
-    `tuned`. Returns the functions that they transformed."""
+    `tuned`. Returns the functions transformed."""
     by_users: set[str] = set()
     for trace in schedules_of(module):
         names = scheduled_by(trace, module)

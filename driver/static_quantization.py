@@ -75,7 +75,7 @@ class StaticRounding:
 def quantize_statically(
     module: ModuleOp, data: CalibrationData, rounding: StaticRounding
 ) -> tuple[ModuleOp, list[QuantizedLayer], list[QuantizedActivation]]:
-    """Returns a copy of a module whose entry function has 8-bit layers, and the errors of layers and activations."""
+    """A copy of a module whose entry function has 8-bit layers, and the errors of layers and activations."""
     base = copy_of(module)
     for each in (
         GraphInferTypesPass(),
@@ -127,8 +127,7 @@ def _observers(function: FuncOp) -> list[ObserveOp]:
 
 
 def _set_ranges(observers: Sequence[ObserveOp], ranges: dict[str, tuple[float, float]]) -> None:
-    """Set the ranges of observers, in order. Results of data movement keep the range of their operand, so that integers
-    are moved."""
+    """Results of data movement keep the range of their operand, so that integers are moved."""
     for op in observers:
         source = moved_from(op.value)
         while source is not None and not isinstance(source.owner, ObserveOp):
@@ -147,8 +146,7 @@ def _returning(
     of_observer: Callable[[ObserveOp], Sequence[SSAValue]],
     of_layer: Callable[[Layer], Sequence[SSAValue]],
 ) -> ModuleOp:
-    """A copy of a module whose entry function also returns values for each layer, then for each observer, which is
-    erased."""
+    """A copy whose entry function also returns values for each layer, then for each observer, which is erased."""
     found = copy_of(module)
     function = _entry(found)
     last = cast("ReturnOp", function.get_return_op())

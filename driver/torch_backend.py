@@ -65,7 +65,7 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
 
 
 def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    """The callable of a graph, which checks whether inputs share memory if the graph writes one."""
+    """Checks whether inputs share memory if the graph writes one."""
     from weft.frontends.torch.shared_memory import TracedOverlaps  # needs torch
 
     metadata = _metadata()
@@ -100,8 +100,7 @@ class CompiledGraph:
     """A graph of ATen operators, compiled on the first call.
 
     PyTorch computes outputs that are views of inputs, of other outputs, or of one tensor: callers depend on their
-    strides and offsets, which may depend on sizes, derive other views from them, and read through one view elements
-    written through another.
+    strides and offsets, derive other views from them, and read through one view elements written through another.
     """
 
     def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
@@ -169,14 +168,14 @@ def _shared_results(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """The input or other output that an output is a view of, or None for a tensor with separate memory."""
+    """The input or other output that an output is a view of, or None."""
     root = _base_of_view(node, outputs)
     is_known = hasattr(root, "op") and (root.op == "placeholder" or root in outputs)
     return root if is_known and root is not node else None
 
 
 def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """The input, other output, or operator result that an output is a view of, or the output itself."""
+    """The input, other output, or result of an operator that an output views, or the output itself."""
     base = node
     while hasattr(base, "op") and base.op == "call_function" and (base is node or base not in outputs):
         source = base
@@ -235,12 +234,12 @@ def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _version(tensor: Any) -> int:
-    """The number of writes to a tensor; 0 for tensors of inference mode, which are not counted."""
+    """0 for tensors of inference mode, which count no writes."""
     return 0 if tensor.is_inference() else tensor._version
 
 
 def _order_of_axes(value: Any) -> Callable[[Any], Any] | None:
-    """A function that converts a dense tensor to the memory layout traced by PyTorch, or None if contiguous."""
+    """Converts a dense tensor to the memory layout traced by PyTorch; None if contiguous."""
     if not hasattr(value, "stride") or not hasattr(value, "is_contiguous") or value.is_contiguous():
         return None
     strides = value.stride()

@@ -184,7 +184,7 @@ class _SizeSource:
 
 
 def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
-    """The symbolic extents of inputs, ordered so that each has at most one name that does not occur before."""
+    """Ordered so that each extent has at most one name that does not occur before."""
     open_places = [
         (argument, axis, extent)
         for argument in arguments
@@ -211,8 +211,8 @@ def _solved(extent: Expression, name: str, size: int) -> int:
 
 
 def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
-    """A function that raises `TypeError` unless an input is of the argument's kind: an integer, or a dense CPU tensor
-    of its element type."""
+    """Raises `TypeError` unless an input is of the argument's kind: an integer, or a dense CPU tensor of its element
+    type."""
     from weft.frontends.torch.library import torch  # needs torch
     from weft.frontends.torch.symbols import torch_dtype  # needs torch
 
@@ -277,7 +277,7 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
 
 
 def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mapping[str, Sequence[int]]) -> None:
-    """Raises the error of a call with arrays in terms of the tensors' axes, which `axes` permutes."""
+    """Raises the error of a call in terms of the tensors' axes, which `axes` permutes."""
 
     def turned(spec: Any, array: Any) -> tuple[Any, Any]:
         order = axes.get(spec.name)

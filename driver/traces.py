@@ -52,7 +52,7 @@ def _sampling_steps(trace: sched.FuncOp) -> list[sched.SamplingOp]:
 
 
 def record_problem(record: Record) -> str:
-    """The reason why the schedule of a record is invalid for every program; empty if there is none."""
+    """The reason why a schedule is invalid for every program; empty if there is none."""
     steps, problem = _steps_of_text(record.trace)
     try:
         if not problem:

@@ -38,7 +38,7 @@ class Tuned(ShownAsText):
         return sum(len(task.trials) for task in self.tasks)
 
     def table(self) -> str:
-        """A row per function: its computation, number of calls, and times of the default and the best schedule."""
+        """A row per function: computation, number of calls, and times of the default and the best schedule."""
         return tuning_table(self.tasks)
 
     def plot(self, path: str | os.PathLike[str]) -> None:

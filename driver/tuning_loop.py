@@ -130,8 +130,8 @@ class Searches:
         machine: Target,
         sizes: Sequence[WeightedSizes] = (),
     ) -> Tuned:
-        """Measure the default schedules, of functions with symbols at representative `sizes`. Raises `CompileError` for
-        invalid sizes."""
+        """Measure the default schedules, at representative `sizes` of symbols. Raises `CompileError` for invalid
+        sizes."""
         tuned = Tuned([], self._target)
         by_users: set[str] = set()
         for schedule in schedules_of(module):
@@ -230,7 +230,7 @@ class Searches:
         return _TaskSearch(found, evaluator, search, [found.seconds])
 
     def _check_sizes(self, workload: Workload, arguments: ArgumentSpec) -> None:
-        """Raises `CompileError` if the database has times of a workload at other sizes, which are not comparable."""
+        """Raises `CompileError` if the database has times at other sizes, which are not comparable."""
         digest = hashlib.blake2b(repr(arguments.weighted).encode(), digest_size=7).digest()
         number = int.from_bytes(digest, "big")
         if self._database.window(f"sizes {workload.key} {self._target} {self._workers.machine}", number) != number:
@@ -239,8 +239,7 @@ class Searches:
             )
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
-        """The decisions of the fastest schedules that other searches of a space found; for kernels only those of
-        kernels."""
+        """The decisions of the fastest schedules of other searches of a space; for kernels only those of kernels."""
         kind = self._workers.machine
         begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
         others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
@@ -287,7 +286,7 @@ class Searches:
 
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
         """Keep `window` trials in progress. Proposals depend on all earlier trials in the order of their records, so a
-        restarted search makes the same proposals."""
+        restarted search repeats them."""
         under_way: list[tuple[_TaskSearch, Trial]] = []
         left, window = trials, self._window()
         try:

@@ -30,8 +30,8 @@ class UnifiedModel:
     """Imports the model with other axes."""
 
     def repeated(self, shapes: Mapping[str, Sequence[int]]) -> frozenset[str]:
-        """The symbols that are 1 in the arrays of a call, while other extents that they were unified with are not.
-        Empty if the arrays do not fit otherwise."""
+        """The symbols that are 1 in the arrays of a call, unlike other extents that they were unified with. Empty if
+        the arrays do not fit otherwise."""
         from weft.dialects.graph_shapes import lone_name, parse_extent, substitute, symbol  # start-up: 200 ms
 
         values: dict[str, int] = {}
@@ -50,7 +50,7 @@ class UnifiedModel:
         )
 
     def import_with(self, repeated: frozenset[str]) -> ModuleOp:
-        """The model with some symbols stated as 1. Raises `CompileError` if an operator does not repeat an axis."""
+        """Import with some symbols stated as 1. Raises `CompileError` if an operator does not repeat an axis."""
         from weft.dialects.graph_shapes import lone_name, parse_extent  # start-up: 200 ms
 
         shapes = dict(self.shapes)

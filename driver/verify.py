@@ -35,8 +35,8 @@ _CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
 def verify_module(module: ModuleOp) -> None:
     """Verify every operation, and that every value is used in scope, after its definition.
 
-    Also checks with integer sets (`analysis/checks.py`) that tir bindings cover each domain once, and that accesses are
-    in bounds. Raises `CompileError` with the place of the first failure.
+    Also checks that tir bindings cover each domain once, and that accesses are in bounds (`analysis/checks.py`). Raises
+    `CompileError` with the place of the first failure.
     """
     names: set[str] = set()
     _verify_operation(module, set(), names)
@@ -47,7 +47,7 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[str]) -> None:
-    """`visible` are the values that the operation may use; `names` collects the names of all operations."""
+    """`visible` are the values that the operation may use; `names` collects names of operations."""
     names.add(operation.name)
     for operand in operation.operands:
         if operand not in visible:
@@ -87,7 +87,7 @@ def _needs_extra(operation: Operation) -> bool:
 
 
 def _finds_callee(call: CallOp) -> bool:
-    """Whether a call is at a valid position, and its callee has the types of its operands and results."""
+    """Whether a call is at a valid position, and its callee has the types of operands and results."""
     symbol, block = call.properties.get("callee"), call.parent
     if not isinstance(symbol, SymbolRefAttr) or symbol.nested_references.data or call.successors:
         return False
@@ -108,7 +108,7 @@ def _symbol_table(operation: Operation) -> Operation | None:
 
 
 def _verify_yields(operation: Operation) -> None:
-    """Check the types of each region's results, which xDSL does not for all operations of `_YIELDING`."""
+    """xDSL does not check the types of region results for all operations of `_YIELDING`."""
     wanted = [result.type for result in operation.results]
     for region in operation.regions if wanted else ():
         last = region.block.last_op if len(region.blocks) == 1 else None
@@ -208,7 +208,7 @@ def _invisible(user: Operation, value: SSAValue) -> str:
 
 
 def _isolated_below(region: Region | None, operation: Operation) -> Operation | None:
-    """The op around `operation`, inside `region`, that is isolated from the values of `region`, or None."""
+    """The op around `operation`, inside `region`, that is isolated from its values, or None."""
     around = operation.parent_op()
     while region is not None and around is not None and region.is_ancestor(around):
         if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):

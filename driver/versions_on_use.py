@@ -34,10 +34,10 @@ _SizesOfCall: TypeAlias = tuple[int, ...]
 
 
 class FunctionOfVersions(Function):
-    """A function that calls a version for the sizes of its arguments, built on the first call with them.
+    """Calls a version for the sizes of its arguments, built on the first call with them.
 
-    Calls with sizes beyond the number of versions, with empty arrays, or with arguments that are not arrays use the
-    general function, which also checks the first call of each size.
+    Sizes beyond the number of versions, empty arrays, and arguments that are not arrays use the general function, which
+    also checks the first call of each size.
     """
 
     def __init__(self, general: Function, build: Callable[[Mapping[str, int]], Function], policy: OnUse) -> None:
@@ -107,7 +107,7 @@ class FunctionOfVersions(Function):
 
 
 class VersionBuilder:
-    """Compiles modules through `stage` into libraries that share the constants of `library` and of each other."""
+    """Compiles modules through `stage` into libraries that share constants with `library`."""
 
     def __init__(self, library: Library, stage: Callable[[ModuleOp], Pipeline]) -> None:
         self._stage = stage

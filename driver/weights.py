@@ -32,7 +32,7 @@ from weft.support.safetensors import ELEMENTS, TYPE_OF, StoredTensor, read_safet
 
 
 def load_weights(module: ModuleOp, text: Path, keys: Mapping[str, str]) -> None:
-    """Set the elements of the constants of a module parsed from `text`. `keys` maps keys of resources in the process to
+    """Set the elements of the constants of a module parsed from `text`; `keys` maps keys of resources in the process to
     those in the text. Raises `CompileError` for elements missing from the file, and for a file outside of the
     folder."""
     name = module.attributes.get(WEIGHTS)

@@ -57,7 +57,7 @@ class SymbolicFunction:
 
     @staticmethod
     def of_entry(function: FuncOp, given: Mapping[str, Sequence[int] | int] | None = None) -> SymbolicFunction:
-        """A function with the `given` parameter shapes and values by name; other symbols keep their external names."""
+        """Parameters have the `given` shapes and values by name; other symbols keep their external names."""
         signature = FlatSignature.of(function)
         shapes: list[ShapeOf] = []
         for argument in function.args:
@@ -83,7 +83,7 @@ class SymbolicFunction:
         return self._names.extent(value)
 
     def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, SymbolicFunction, KnownExtent]]:
-        """Yields the calls of functions that `find` returns, with their arguments, and the executions of each."""
+        """Calls of functions that `find` returns, with arguments and numbers of executions."""
         yield from self._calls(self.function.body, find, 1)
 
     def _calls(
@@ -131,7 +131,7 @@ class SymbolicFunction:
         return 1
 
     def flops(self) -> KnownExtent | None:
-        """Floating-point operations of a call, or None if unknown. Of two branches, the larger one counts."""
+        """Floating-point operations of a call, with the larger of two branches; None if unknown."""
         return self._flops(self.function.body) if self.is_counted else None
 
     def _flops(self, region: Region) -> KnownExtent:
@@ -146,9 +146,8 @@ class SymbolicFunction:
         return total
 
     def moved_bytes(self, is_read: set[int]) -> KnownExtent | None:
-        """A lower bound of the bytes of parameters that a call moves, or None if unknown: of each its loaded and stored
-        elements, at most all. Only loads of the parameters `is_read` count; others read values that the function
-        wrote."""
+        """A lower bound of the bytes of parameters that a call moves, or None: of each its loaded and stored elements,
+        at most all. Loads of parameters not in `is_read` do not count: they read values that the function wrote."""
         if not self.is_counted:
             return None
         moved: dict[tuple[int, bool], KnownExtent] = {}
