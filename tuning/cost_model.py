@@ -76,7 +76,7 @@ class AnalyticalModel:
 
 @dataclass
 class BoostedTrees:
-    """Gradient-boosted trees; the analytical model until there are samples. Deterministic in the samples."""
+    """The analytical model until there are samples. Deterministic in the samples."""
 
     name = "boosted trees"
     samples: list[Sample] = field(default_factory=list[Sample])
@@ -90,7 +90,7 @@ class BoostedTrees:
         return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """The next prediction trains trees again, if an eighth of the samples is new."""
+        """The next prediction retrains if an eighth of the samples is new."""
         self.samples = [*self.samples, *samples][-_MOST:]
         self._new += len(samples)
 
@@ -111,14 +111,13 @@ class BoostedTrees:
         self._new = 0
 
     def to_text(self) -> str:
-        """The samples as JSON: trees are trained again, so that no library format is read from a file."""
+        """As JSON: trees are trained again, so that no library format is read from a file."""
         rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
         return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
 
 
 def places(samples: Sequence[Sample]) -> list[float]:
-    """The rank of each sample within its program (of one default), from 0 for the fastest to 1; 0.5 for a single
-    one."""
+    """The rank of each sample within its program, from 0 for the fastest to 1; 0.5 for a single one."""
     by_program: dict[tuple[float, ...], list[int]] = {}
     for at, sample in enumerate(samples):
         by_program.setdefault(sample.default, []).append(at)
@@ -155,13 +154,12 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def cost_model() -> CostModel:
-    """Boosted trees, or the analytical model if LightGBM is not installed."""
     return BoostedTrees() if _library() is not None else AnalyticalModel()
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's rank correlation: 1 for the same order, -1 for the reverse, 0 for fewer than two values. Equal values
-    share their mean rank."""
+    """Spearman's: 1 for the same order, -1 for the reverse, 0 for fewer than two values; equal values share their mean
+    rank."""
     first, second = _ranks(predicted), _ranks(measured)
     mean = (len(first) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))

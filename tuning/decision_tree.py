@@ -51,8 +51,6 @@ class DecisionTree:
 
 
 class DecisionPath:
-    """One run of a space, from the root of a tree."""
-
     def __init__(self, root: _Node) -> None:
         self._nodes = [root]
         self.decisions: list[Decision] = []
@@ -64,7 +62,7 @@ class DecisionPath:
             node.options = found if len(found) <= MOST_OPTIONS else None
 
     def choose(self, draw: Callable[[], Decision], pick: Callable[[list[Decision]], Decision]) -> Decision:
-        """Choose an untried decision if possible: by `draw`, or by `pick` if draws find none."""
+        """An untried decision if possible: by `draw`, or by `pick` if draws find none."""
         node = self._nodes[-1]
         for _ in range(_TRIES):
             decision = draw()
@@ -85,7 +83,7 @@ class DecisionPath:
         return self._nodes[-1].is_complete
 
     def end(self) -> bool:
-        """End the run; return whether its path is new."""
+        """Returns whether the path is new."""
         *above, leaf = self._nodes
         is_new = not leaf.is_complete
         leaf.is_complete = True

@@ -93,7 +93,6 @@ class TrialEvaluator:
         self.best: Record = self.default
 
     def begin(self, candidates: Sequence[Candidate]) -> list[Trial]:
-        """Build candidates that are not in the database; runners then measure them."""
         trials: list[Trial] = []
         for candidate in candidates:
             record = self._known(candidate)
@@ -109,8 +108,8 @@ class TrialEvaluator:
         return trials
 
     def finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
-        """Yield each trial when it has its record, until `deadline` (`time.monotonic`). Raises `WrongResultError` if
-        results differ, and `CompileError` for builders of another version."""
+        """Trials when they have records, until `deadline` (`time.monotonic`). Raises `WrongResultError` if results
+        differ, and `CompileError` for builders of another version."""
         try:
             yield from self._finish(trials, deadline)
         finally:
@@ -239,8 +238,8 @@ class TrialEvaluator:
 
 
 def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial | None:
-    """Wait for a trial that runners measure; None at `deadline`. Returns the trial with the oldest record, so that a
-    restarted search receives results in the original order. Raises the errors of `TrialEvaluator.finish`."""
+    """Wait for a trial that runners measure; None at `deadline`. Returns the oldest record first, so that a restarted
+    search receives results in order. Raises the errors of `TrialEvaluator.finish`."""
     while True:
         done = [trial for trial in trials if trial.record is not None]
         if done:

@@ -70,12 +70,12 @@ class Connection(Protocol):
         ...
 
     def generation(self) -> int:
-        """The number of the current connection, or 0; reconnects if it was lost. Calls of an earlier generation may
-        never end."""
+        """The number of the current connection, or 0; reconnects if lost. Calls of an earlier generation may never
+        end."""
         ...
 
     def is_end_of_worker(self, error: BaseException) -> bool:
-        """Whether an error means that workers died while they ran a call."""
+        """Whether workers died while they ran a call."""
         ...
 
     def num_workers(self) -> int:
@@ -95,9 +95,8 @@ class _SubmittedCall:
 
 
 class Fleet(Executor):
-    """The workers of a connection. Each call has one result: calls of a lost connection are submitted again. A call
-    that kills workers repeatedly is a failure; for other errors, and without a connection for `patience` seconds, the
-    future raises `CompileError`."""
+    """Each call has one result: calls of a lost connection are submitted again. A call that kills workers repeatedly is
+    a failure; for other errors, and without a connection for `patience` seconds, the future raises `CompileError`."""
 
     def __init__(self, connection: Connection, patience: float = PATIENCE) -> None:
         self._connection, self._patience = connection, patience
@@ -119,7 +118,7 @@ class Fleet(Executor):
         return call.result
 
     def first_worker(self) -> WorkerFacts:
-        """Wait for a worker. Raises `CompileError` if none answers."""
+        """Raises `CompileError` if no worker answers."""
         call = self.submit(worker_facts)
         try:
             return call.result(self._patience)
@@ -184,7 +183,6 @@ class Fleet(Executor):
         return CompileError(f"{self._connection.name}: {type(error).__name__}: {last}")
 
     def _watch(self) -> None:
-        """Resubmit calls that were lost with a connection; fail them if it stays lost."""
         answered = monotonic()
         while not self._ends.wait(_PAUSE):
             generation = self._connection.generation()
@@ -295,8 +293,8 @@ def _library(module: str, name: str, extra: str) -> Any:
 
 @contextmanager
 def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]:
-    """An executor, or one by name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises `CompileError`
-    that names the argument, also if nothing answers."""
+    """By name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises `CompileError` that names the
+    argument, also if nothing answers."""
     if isinstance(given, Executor):
         yield given
         return
@@ -316,7 +314,7 @@ def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]
 
 
 def check_runner(runner: Executor, kind: str) -> str:
-    """The kind of machine of runners. Raises `CompileError` if programs are built for another one."""
+    """Raises `CompileError` if programs are built for another kind of machine than the runners'."""
     facts = runner.first_worker() if isinstance(runner, Fleet) else runner.submit(worker_facts).result()
     if facts.machine not in (kind, machine_kind()):
         raise CompileError(

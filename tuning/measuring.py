@@ -68,8 +68,6 @@ class Built:
 
 @dataclass(frozen=True)
 class ArgumentSpec:
-    """The arguments of a measurement, and the tolerance of results."""
-
     recipe: ArgumentRecipe
     seed: int
     reduction_length: int
@@ -99,7 +97,7 @@ candidate."""
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds per call for each repeat; or a difference from the result of the reference, which is a bug."""
+    """Seconds per call for each repeat; or a difference from the reference, which is a bug."""
 
     times: tuple[float, ...]
     difference: str = ""
@@ -108,7 +106,7 @@ class Measured:
 def measure(
     built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats, limits: Limits
 ) -> Measured | Failure:
-    """Call a candidate in a child process, and compare its results with the reference."""
+    """In a child process; results are compared with the reference."""
     if built.kernels is not None:
         # Drivers reserve addresses for all memory of their devices, so address space does not measure memory in use.
         limits = replace(limits, memory_bytes=0)
@@ -170,7 +168,7 @@ def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: i
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
-    """Seconds of a call for each repeat; if there are enough, only for those without preemption."""
+    """For each repeat; if there are enough, only for those without preemption."""
     number = 1
     calm: list[float] = []
     disturbed: list[float] = []
@@ -228,8 +226,7 @@ class _Reference:
         _function(reference)(*self.expected)
 
     def arguments(self) -> list[Any]:
-        """The arguments as drawn, always in the same memory: all candidates have the same alignment and no page
-        faults."""
+        """Always in the same memory: all candidates have the same alignment and no page faults."""
         for value, drawn in zip(self._values, self.drawn, strict=True):
             if isinstance(value, np.ndarray):
                 np.copyto(value, drawn)

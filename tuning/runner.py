@@ -66,7 +66,7 @@ class Measurement:
 
 
 def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Measurement:
-    """Measure a candidate. `drift` defaults to that of this process, measured again every ten seconds."""
+    """`drift` defaults to that of this process, measured again every ten seconds."""
     drift = _recent_drift(measure, scale) if drift is None else drift
     found = _run(measure, candidate, scale, drift)
     for _ in range(_PAIRS):
@@ -80,7 +80,7 @@ def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | Non
 
 
 def measure_default(measure: Measure, scale: Scale) -> Measurement:
-    """Measure twice, because the first run in a process is slower."""
+    """Twice, because the first run in a process is slower."""
     outcomes = [_run(measure, scale.reference, scale, 1.0) for _ in range(2)]
     for outcome in outcomes:
         if outcome.seconds is None:
@@ -89,7 +89,7 @@ def measure_default(measure: Measure, scale: Scale) -> Measurement:
 
 
 def measure_drift(measure: Measure, scale: Scale) -> float:
-    """The slow-down of the incumbent since its time was recorded; 1 within noise."""
+    """The slow-down since the incumbent's time was recorded; 1 within noise."""
     ratio = _ratio(measure, scale)
     return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
 

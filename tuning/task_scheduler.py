@@ -22,7 +22,7 @@ _BACK: Final = 3
 
 def expected_gain(weight: int, best: Sequence[float], begun: float) -> tuple[float, float]:
     """Seconds that another batch of a task is expected to save, then its weighted seconds, which order tasks without a
-    batch: each task gets one before any gets two.
+    batch: each gets one before any gets two.
 
     `best` is the best time before the first batch and after each finished one; `begun` also counts batches in progress.
     """

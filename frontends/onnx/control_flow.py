@@ -29,8 +29,8 @@ _UNROLLED: Final = 64
 
 
 def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
-    """The outer names that the graphs of a node use, with their entries, if these contain values of the function.
-    Raises `UnconvertedError` for a name that could not be converted."""
+    """Outer names that the graphs of a node use, with values of the function. Raises `UnconvertedError` for one that
+    could not be converted."""
     found: dict[str, Entry] = {}
     for name in sorted(set[str]().union(*map(used_names, graphs))):
         entry = scope_of(node).find(name)
@@ -246,8 +246,8 @@ def _scanned(
     captured: dict[str, Entry],
     length: Value | None = None,
 ) -> list[Value]:
-    """Final states and stacked outputs of `count` steps of a body over the first axis of `rows`. Steps from `length` on
-    keep the states, and their outputs are 0."""
+    """Final states and stacked outputs of a body over the first axis of `rows`. Steps from `length` on keep states and
+    output 0."""
     number, taken = len(states), len(states) + len(rows)
 
     def step(place: Value, *given: Value) -> list[Value]:

@@ -20,7 +20,7 @@ def _in_rows(node: Node, name: str, value: Value, rows: int, columns: int) -> Va
 
 
 def _unpacked(data: Value, bits: int, count: int) -> Value:
-    """The first integers of each row of bytes, which contain `8 / bits` each, the first in the low bits."""
+    """The first integers of each row of bytes, `8 / bits` per byte, the first in the low bits."""
     parts = [ops.bitwise_and(ops.right_shift(data, at), (1 << bits) - 1) for at in range(0, 8, bits)]
     found = data if bits == 8 else ops.reshape(ops.stack(parts, axis=-1), (data.shape[0], -1))
     return found if found.shape[1] == count else ops.strided_slice(found, [0], [count], [1], [1])
@@ -50,8 +50,8 @@ def _matmul_nbits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> Item:
-    """At accuracy level 4 data are rounded to 8 bits in groups of a block, as by onnxruntime; other levels compute in
-    float32. Weights of 2 bits become bytes."""
+    """Accuracy level 4 rounds data to 8 bits in groups of a block, like onnxruntime; others compute in float32. Weights
+    of 2 bits become bytes."""
     if bits not in (2, 4, 8):
         raise node.refuse(f"attribute 'bits' = {bits} is not supported, weights have 2, 4 or 8 bits")
     if block_size < 16 or block_size & (block_size - 1):
@@ -87,7 +87,7 @@ def _matmul_nbits(
 def _permuted_product(
     data: Value, weight: Value, scale: Value, zeros: Value | None, bias: Value | None, bits: int, index: Value
 ) -> Value:
-    """The product with weights (n, k), dequantized first, of which column k is in group `index[k]`."""
+    """Column k of the weights (n, k), dequantized first, is in group `index[k]`."""
     wide = data.dtype if data.dtype == "float64" else "float32"
     middle = float(1 << bits - 1) if zeros is None else ops.take(_cast(zeros, wide), index, 1)
     factor = ops.take(_cast(scale, wide), index, 1)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
-    """Raises `Refusal` if shapes are unknown, if onnx does not implement the operator, or if the node contains graphs,
-    which read outer values."""
+    """Raises `Refusal` if shapes are unknown, onnx lacks the operator, or the node contains graphs, which read outer
+    values."""
     if any(True for _ in graphs_within(node.proto)):
         raise Refusal("fallback: graphs in a node are not passed to functions")
     for attribute in node.proto.attribute:  # ONNX's shape inference loops over these
@@ -83,8 +83,7 @@ def _model(node: Node, opset: int) -> ModelProto:
 
 
 def _inferred(model: ModelProto, wanted: Sequence[str], names: Set[str]) -> list[tuple[list[KnownExtent], str]]:
-    """The shape and element type of each output. `names` are those in shapes of inputs; other names are extents that
-    depend on data."""
+    """Shape and element type of each output. `names` are those of inputs; others are extents that depend on data."""
     try:
         graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     except shape_inference.InferenceError as error:
@@ -108,8 +107,8 @@ def _inferred(model: ModelProto, wanted: Sequence[str], names: Set[str]) -> list
 
 
 def _function(model: ModelProto, count: int) -> Any:
-    """A function that runs a model of one node on arrays and stores into those of its results. Raises `Refusal` for an
-    operator that onnx does not implement."""
+    """Runs a model of one node and stores its results. Raises `Refusal` for an operator that onnx does not
+    implement."""
     from onnx.reference import ReferenceEvaluator
 
     names = [entry.name for entry in model.graph.input]

@@ -84,7 +84,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], KnownExten
 
 
 def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """The quotient of integers, rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is unknown."""
+    """Rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is unknown."""
     if not is_not_negative(b):
         if not is_not_negative(negated := graph_shapes.multiply(b, -1)):
             raise _UndecidedError(f"the sign of {b} is not known")
@@ -118,7 +118,7 @@ _MOVES: Final = (
 
 
 def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> KnownTensor:
-    """The result of an operator on known tensors and numbers. Raises `Refusal` if it is not folded."""
+    """Raises `Refusal` if an operator is not folded."""
     kind = operator_type(name)
     given = dict(kind.SIGNATURE.bind(*args, **options).arguments)
     groups = [given.pop(role.name, None) for role in kind.ROLES]

@@ -123,7 +123,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class UnifiedAxes:
-    """The axes of the inputs, and their symbols that are replaced by equal extents."""
+    """Axes of the inputs, and their symbols that equal extents replace."""
 
     axes: Mapping[str, Sequence[ExtentLike]]
     """By parameter, before symbols are replaced."""
@@ -131,7 +131,7 @@ class UnifiedAxes:
 
 
 class UnconvertedError(Exception):
-    """Raised if nodes of a nested graph could not be converted, which is reported already."""
+    """Nodes of a nested graph could not be converted, which is reported already."""
 
 
 class Import:
@@ -216,7 +216,7 @@ class Scope:
     """Known tensors by `id`, with their values in the function under construction."""
 
     def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
-        """The scope of a nested graph. If its nodes become a function, it has separate constants."""
+        """A scope of a nested graph; a function has separate constants."""
         constants: dict[int, tuple[KnownTensor, Value]] = {} if is_function else self.constants
         return Scope(
             self.shared, self.opsets, f"{place}/", self.defined, self.depth + 1, self, dict(names), constants=constants
@@ -230,14 +230,13 @@ class Scope:
         return self.constants[id(item)][1]
 
     def known_of(self, item: Item) -> KnownTensor | None:
-        """The elements of an item, symbolic if a call determines them, or None if they depend on other data."""
+        """Elements, symbolic if a call determines them; None if they depend on other data."""
         if isinstance(item, KnownTensor):
             return item
         return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
 
     def as_extents(self, inputs: Sequence[Entry | None]) -> Sequence[Entry | None] | None:
-        """The inputs of a node, tensors replaced by extents that a call determines, or None if there is no such
-        input."""
+        """Inputs as extents where a call determines them, or None if it determines none."""
         extents = self.shared.extents
         found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
         return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
@@ -281,7 +280,7 @@ class Scope:
         return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
-        """The entry of a name, or None if it could not be converted. Raises `Refusal` for an undefined name."""
+        """None for a name that could not be converted. Raises `Refusal` for an undefined one."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -290,8 +289,7 @@ class Scope:
         raise Refusal(f"nothing computes '{name}', or only what depends on it (the graph has a cycle)")
 
     def outputs_of(self, graph: GraphProto) -> list[Entry]:
-        """The outputs of a nested graph, whose inputs are defined here. Raises `UnconvertedError` if a node could not
-        be converted."""
+        """Raises `UnconvertedError` if a node of a nested graph could not be converted."""
         add_initializers(self, graph)
         self.run(graph.node)
         found = [self.find(proto.name) for proto in graph.output]
@@ -411,7 +409,7 @@ class Scope:
         place: str,
         schema: Schema | None = None,
     ) -> Sequence[Entry | None]:
-        """The outputs of a node, by expansion of the function that defines its operator."""
+        """By expansion of the function that defines the operator."""
         given = {attribute.name: attribute for attribute in proto.attribute}
         for default in function.attribute_proto:
             given.setdefault(default.name, default)
@@ -443,7 +441,7 @@ def _number_of_nodes(
     found: dict[tuple[str, str], int],
     depth: int = 0,
 ) -> int:
-    """The number of nodes of a graph, including nested graphs and expanded functions, which `found` caches."""
+    """Includes nested graphs and expanded functions, which `found` caches."""
     if depth > _DEEPEST:
         return _ENDLESS
     total = 0
@@ -477,8 +475,7 @@ def _has_body(schema: Schema | None) -> bool:
 
 
 def _body(node: Node, opset: int) -> FunctionProto:
-    """The definition of an operator by others, for the newest opset up to that of the model. Raises `Refusal` if there
-    is none."""
+    """For the newest opset up to that of the model. Raises `Refusal` if no function defines the operator."""
     schema: Schema | None = node.schema
     text = b""
     if schema is not None and schema.has_function:
@@ -498,7 +495,7 @@ def _version(versions: Sequence[int], opset: int) -> int:
 
 
 def _fall_back(node: Node, opset: int, reason: CompileError | ShapeError) -> Sequence[Entry | None]:
-    """The outputs of a registered function for a node that no converter accepts. Raises `Refusal` with both reasons."""
+    """Raises `Refusal` with both reasons."""
     try:
         return fall_back(node, opset)
     except Refusal as error:
@@ -524,7 +521,7 @@ def _not_defined(operator: str) -> str:
 
 
 def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | None:
-    """The outputs, or None if the converter leaves the node to its definition by others."""
+    """None if the converter leaves the node to its definition by others."""
     found = convert(node)
     if found is None:
         return None
@@ -581,8 +578,8 @@ def import_model(
     fallback: bool,
     weights: str | os.PathLike[str] | None = None,
 ) -> tuple[BlockBuilder, frozenset[str], UnifiedAxes]:
-    """Build the function @main of a model. Returns its builder, the external files of the model, relative to its
-    folder, and the symbols that were unified.
+    """Build the function @main of a model. Returns its builder, the external files, relative to its folder, and the
+    unified symbols.
 
     `shapes` override those that the model states. Inputs in `constants` are not parameters. Tensors of the safetensors
     file `weights` replace initializers and inputs of the same names. If operators require extents of different names to
@@ -619,7 +616,7 @@ def _fallback_hint(
 def _imported(
     begin: Callable[[], Import], shapes: Mapping[str, InputShape], constants: Mapping[str, ArrayLike]
 ) -> Import:
-    """The import that `begin` starts; it restarts if extents turn out to be equal."""
+    """Restarts the import if extents turn out to be equal."""
     extents: Mapping[str, KnownExtent] = {}
     while True:
         shared = begin()
@@ -632,8 +629,7 @@ def _imported(
 
 
 def _weights_of(file: ModelFile, path: Path) -> Mapping[str, StoredTensor]:
-    """The tensors of a file with names of the model's initializers and inputs. Raises `CompileError` if there is
-    none."""
+    """Tensors with names of the model's initializers and inputs. Raises `CompileError` if there is none."""
     graph = file.model.graph
     names = [entry.name for entry in (*graph.initializer, *graph.input)]
     tensors = read_safetensors(path)
@@ -649,8 +645,8 @@ def operators_of(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
 ) -> tuple[Mapping[str, Outcome], Sequence[str]]:
-    """The outcomes of an import, by operator, and the cost of `fallback=True` if nodes are refused. Raises the errors
-    of `import_model`, except for nodes that cannot be converted."""
+    """Outcomes by operator, and the cost of `fallback=True` if nodes are refused. Raises the errors of `import_model`,
+    except for nodes that cannot be converted."""
     file, begun = ModelFile.read(source), list[Import]()
 
     def begin() -> Import:
@@ -669,7 +665,7 @@ def operators_of(
 
 
 class _EqualExtents(Exception):
-    """Raised if symbols of the model turn out to be equal to other extents."""
+    """Symbols of the model turned out to be equal to other extents."""
 
     def __init__(self, extents: Mapping[str, KnownExtent]) -> None:
         super().__init__()
@@ -677,7 +673,7 @@ class _EqualExtents(Exception):
 
 
 def _check_equal(shared: Import, scope: Scope, known: Mapping[str, KnownExtent]) -> None:
-    """Raises `_EqualExtents` if the nodes require extents to be equal, unless calls must check it."""
+    """Raises `_EqualExtents` if nodes require extents to be equal, unless calls must check it."""
     entries = [entry for entry in scope.names.values() if entry is not None]
     values = [item.ssa for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
     order = [name for value in shared.inputs for e in shape_of(cast("Tensor", value.type)) if (name := lone_name(e))]
@@ -792,7 +788,7 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
 
 
 class _Names:
-    """Names of parameters and extents as words of weft: one for each text of the model."""
+    """Parameters and extents as words of weft: one for each text of the model."""
 
     def __init__(
         self,
@@ -824,8 +820,7 @@ class _Names:
         return name
 
     def extent(self, text: str, parameter: str, axis: int) -> str:
-        """The extent that a model calls `text`: an expression over names that extents of inputs determine, or a name.
-        An unnamed extent is named after its parameter."""
+        """An expression over names that extents of inputs determine, or a name, by default after the parameter."""
         if text not in self._opaque:
             with suppress(ShapeError):
                 found = parse_extent(text)
@@ -853,8 +848,8 @@ class _Names:
 
 
 def _unsolved(texts: Iterable[str]) -> set[str]:
-    """Texts of dimensions that parse as expressions over names that no dimension determines, such as `a*b` if no
-    dimension is `a`: exporters write them as names."""
+    """Texts that parse as expressions over names that no dimension determines, such as `a*b` without `a`: exporters
+    write them as names."""
     parsed = dict[str, KnownExtent]()
     for text in texts:
         with suppress(ShapeError):
@@ -874,8 +869,7 @@ def _dims(kind: TypeProto) -> Iterable[Any]:
 def _specialized(
     inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape], names: _Names
 ) -> tuple[Mapping[str, InputShape], Sequence[str]]:
-    """The given shapes of inputs unified with those of the model, and the ranges of their extents. Raises
-    `CompileError` for contradictions."""
+    """Given shapes unified with those of the model, and ranges of extents. Raises `CompileError` for contradictions."""
     stated: dict[str, list[KnownExtent]] = {}
     given: dict[str, tuple[Axis, ...]] = {}
     found: dict[str, InputShape] = dict(shapes)
@@ -922,7 +916,7 @@ def _axes(shape: InputShape, label: str) -> tuple[Axis, ...]:
 
 
 def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
-    """The axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
+    """Axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
     rows = shape.split(",") if isinstance(shape, str) else list(shape or ())
     if any(isinstance(row, int) for row in rows):
         raise CompileError(f"{label}: the input is a sequence: give the axes of each of its tensors, [(...), ...]")
@@ -939,7 +933,7 @@ def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
 def _parameters(
     proto: ValueInfoProto, names: _Names, shapes: Mapping[str, InputShape]
 ) -> tuple[Entry, Sequence[Value]]:
-    """The entry of an input of the model, and the parameters of the graph for it."""
+    """The entry of an input, and the parameters of the graph for it."""
     given = shapes.get(proto.name)
     kind, is_optional = proto.type, proto.type.HasField("optional_type")
     if is_optional:

@@ -31,7 +31,7 @@ def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
 
 
 def gather_nd(data: Value, indices: Value, batch: int) -> Value:
-    """Gathers the elements at the coordinates along the last axis of `indices`, within the first `batch` axes."""
+    """Coordinates are along the last axis of `indices`, within the first `batch` axes."""
     places = _coordinates_first(indices)
     if batch:
         over = indices.shape[:-1]
@@ -234,7 +234,7 @@ def _reverse_sequence(node: Node, data: Value, lengths: Value) -> Item:
 
 
 def reversed_sequences(data: Value, lengths: Value, batch: int, time: int) -> Value:
-    """Reverses the first `lengths` elements along axis `time` of each sequence of axis `batch`; both axes are among the
+    """Reverses the first `lengths` elements along axis `time` of each sequence of axis `batch`; both are among the
     first two."""
     steps = ops.iota([data.shape[time]], dtype="int64")
     places, ends = ops.expand_dims(steps, [1 - time]), ops.expand_dims(ops.cast(lengths, "int64"), [1 - batch])

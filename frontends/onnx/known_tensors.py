@@ -28,7 +28,7 @@ SMALL: Final = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class KnownTensor:
-    """A tensor known at import. If elements are symbolic, the array contains objects: numbers and expressions."""
+    """If elements are symbolic, the array contains objects: numbers and expressions."""
 
     array: NDArray[Any]
     dtype: str
@@ -39,7 +39,7 @@ class KnownTensor:
 
     @staticmethod
     def copy_of(array: NDArray[Any], dtype: str) -> KnownTensor:
-        """A tensor with a copy of an array, which all constants made of it share."""
+        """A copy of an array, which all constants made of it share."""
         attribute = dense_attribute(_plain(array), TYPES[dtype])
         return KnownTensor(elements_of(attribute).view(array.dtype), dtype, attribute=attribute)
 
@@ -89,7 +89,7 @@ class TensorSequence:
 
 @dataclass(frozen=True, eq=False)
 class Absent:
-    """An optional without a value; one with a value is represented by the value."""
+    """An optional without a value; others are represented by the value."""
 
 
 Entry: TypeAlias = Item | TensorSequence | Absent
@@ -108,7 +108,7 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def evaluated(value: Value, found: dict[SSAValue, KnownTensor | None]) -> KnownTensor | None:
-    """The elements of a small value computed from constants, or None. `found` caches results."""
+    """The elements if small and computed from constants. `found` caches results."""
     if value.ssa not in found:
         found[value.ssa] = None
         found |= _evaluated(value, found)
@@ -116,7 +116,7 @@ def evaluated(value: Value, found: dict[SSAValue, KnownTensor | None]) -> KnownT
 
 
 def _evaluated(value: Value, found: Mapping[SSAValue, KnownTensor | None]) -> Mapping[SSAValue, KnownTensor | None]:
-    """The elements of a value and of those that it is computed from; None as in `evaluated`."""
+    """Also of the values that it is computed from."""
     arrays: dict[SSAValue, NDArray[Any]] = {}
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:

@@ -121,7 +121,7 @@ def _label_encoder(node: Node, data: Value) -> Item:
 
 
 def _labels(node: Node, what: str) -> NDArray[Any] | None:
-    """The keys or values of a map of labels, or None if they are missing or strings."""
+    """Keys or values of a map of labels, or None if missing or strings."""
     for suffix, dtype in (("int64s", "int64"), ("floats", "float32")):
         if node.has_attribute(f"{what}_{suffix}"):
             return np.array(node.attribute(f"{what}_{suffix}"), dtype)
@@ -200,7 +200,7 @@ class _Trees:
     """The weight of each node for each target: (nodes, targets)."""
 
     def depth(self, node: Node) -> int:
-        """The maximum number of branches from a root to a leaf. Raises `Refusal` for cyclic trees."""
+        """The maximum number of branches to a leaf. Raises `Refusal` for cyclic trees."""
         level = set(self.roots)
         for depth in range(_DEEPEST + 1):
             level = {n for at in level if self.modes[at] != "LEAF" for n in (self.on_true[at], self.on_false[at])}
@@ -268,7 +268,7 @@ def _tree_ensemble(node: Node, *, n_targets: int) -> Item:
 
 
 def _numbered_trees(node: Node, targets: int) -> _Trees:
-    """Trees whose leaves are in separate tables. A membership test becomes a chain of equality tests."""
+    """Leaves are in separate tables. A membership test becomes a chain of equality tests."""
 
     def table(name: str, count: int) -> list[int]:
         found = node.integers(name, 0, count)

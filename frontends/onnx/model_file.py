@@ -46,8 +46,7 @@ class ModelFile:
 
     @staticmethod
     def read(source: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
-        """Read a model from a file or bytes, or take a model as it is. Raises `CompileError`, `OSError`, and
-        `TypeError` for other types."""
+        """Read a model from a file or bytes. Raises `CompileError`, `OSError`, and `TypeError` for other types."""
         checked_argument("from_onnx", "model", str | os.PathLike | bytes | ModelProto, source)
         if isinstance(source, ModelProto):
             file = ModelFile(source, "the model")
@@ -62,7 +61,7 @@ class ModelFile:
 
     @property
     def opsets(self) -> dict[str, int]:
-        """The versions of the domains; `com.microsoft`, which has one version, need not be imported."""
+        """`com.microsoft`, which has one version, need not be imported."""
         imported = {domain_name(opset.domain): opset.version for opset in self.model.opset_import}
         return {"com.microsoft": 1, **imported}
 
@@ -89,7 +88,7 @@ class ModelFile:
             raise CompileError(f"{self.name}: the weights take {sizes}")
 
     def tensor(self, proto: TensorProto) -> KnownTensor:
-        """Raises `Refusal` if elements are missing or too few, or if weft lacks their type."""
+        """Raises `Refusal` for missing or too few elements, and types that weft lacks."""
         dtype = dtype_of(proto.data_type)
         shape = tuple(proto.dims)
         if any(extent < 0 for extent in shape):
@@ -105,7 +104,7 @@ class ModelFile:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
 
     def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> KnownTensor:
-        """A tensor of a file of weights that replaces that of the model. Raises `Refusal` for another type or shape."""
+        """A tensor of a file of weights. Raises `Refusal` for another type or shape than the model's."""
         element = np.dtype(ELEMENTS[tensor.dtype][0])
         if proto is not None:
             dtype, shape = dtype_of(proto.data_type), tuple(proto.dims)
@@ -120,7 +119,7 @@ class ModelFile:
         )
 
     def sparse(self, proto: SparseTensorProto) -> KnownTensor:
-        """The dense elements. Raises `Refusal` as `tensor` does, and if it is far larger than its elements."""
+        """Raises `Refusal` as `tensor` does, and if the dense tensor is far larger than its elements."""
         values, indices = self.tensor(proto.values), self.tensor(proto.indices).array
         shape, label = tuple(proto.dims), f"sparse tensor '{proto.values.name}'"
         most = MOST_ELEMENTS + 64 * values.array.size
@@ -189,8 +188,8 @@ class ModelFile:
 
 
 def _file_of(path: Path) -> Path:
-    """The model at a path. A folder must contain one model, in it or in its subfolder `onnx`, as on model hubs. Raises
-    `CompileError` for none or several."""
+    """A folder must contain one model, in it or in its subfolder `onnx`, as on model hubs. Raises `CompileError` for
+    none or several."""
     if not path.is_dir():
         return path
     found = sorted(path.glob("*.onnx")) or sorted(path.glob("onnx/*.onnx"))
@@ -230,7 +229,7 @@ def _bytes(data_type: int, dims: Sequence[int]) -> int:
 
 
 def _check_texts(message: Message) -> None:
-    """Raises `ValueError` for a text that is not UTF-8, for which protobuf returns bytes."""
+    """Raises `ValueError` for text that is not UTF-8, for which protobuf returns bytes."""
     # Bytes of tensors are no texts, and reading them would copy.
     fields = [(f, getattr(message, f.name)) for f in message.DESCRIPTOR.fields if f.name in ("name", "external_data")]
     for field, value in fields if isinstance(message, TensorProto) else message.ListFields():

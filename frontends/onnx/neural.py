@@ -89,7 +89,7 @@ def conv_transposed(
     given_pads: Sequence[int] | None,
     wanted: Sequence[int] | None = None,
 ) -> Value:
-    """The transposed convolution without the bias; `wanted` are the spatial extents of the result."""
+    """Without the bias; `wanted` are the spatial extents of the result."""
     space = _spatial(node, data)
     kernel, extents = kernel_of(node, weight, space), data.shape[2:]
     strides = node.integers("strides", count=space) or [1] * space
@@ -191,7 +191,7 @@ def _max_pool(
 
 
 def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: bool) -> Value:
-    """Indices within planes as indices within the whole tensor, row-major, or with reversed spatial axes."""
+    """Indices within planes as indices within the tensor, row-major, or with reversed spatial axes."""
     planes, plane = product_of(shape[:2]), product_of(shape[2:])
     if planes is None or plane is None:
         raise node.refuse("output 'Indices' needs data of known shape")

@@ -54,8 +54,7 @@ def _tf_idf(
 
 
 def _counts(node: Node, data: Value, grams: np.ndarray[tuple[int, int], np.dtype[np.generic]], skips: int) -> Value:
-    """Occurrences in each row of each n-gram, (..., grams) of float32, with up to `skips` elements between consecutive
-    items."""
+    """(..., grams) of float32, with up to `skips` elements between consecutive items."""
     extent, (count, length) = data.shape[-1], grams.shape
     if extent is None:
         raise node.refuse("the extent of the last axis of input 'X' is not known")

@@ -39,14 +39,13 @@ _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
 class Refusal(CompileError):
-    """Raised for a node that cannot be converted; `unbound` are the graph inputs whose values would have to be
-    known."""
+    """A node cannot be converted; values of the graph inputs `unbound` would have to be known."""
 
     unbound: frozenset[str] = frozenset()
 
 
 def dtype_of(data_type: int) -> str:
-    """The name of an element type of ONNX. Raises `Refusal` for one that weft lacks."""
+    """Raises `Refusal` for an element type that weft lacks."""
     try:
         name = TensorProto.DataType.Name(data_type)
     except ValueError:
@@ -98,11 +97,11 @@ class NodeScope(Protocol):
         ...
 
     def require_equal(self, left: Extent, right: Extent) -> None:
-        """Require two extents to be equal. The import restarts if a symbol gets another extent."""
+        """The import restarts if a symbol gets another extent."""
         ...
 
     def require(self, precondition: CallPrecondition) -> bool:
-        """Add a call precondition. Returns False if its extents are unknown to a call."""
+        """Returns False if extents of the precondition are unknown to a call."""
         ...
 
     def declared_rank(self, name: str) -> int | None:
@@ -139,7 +138,7 @@ class Node:
         return self.proto.op_type
 
     def refuse(self, message: str) -> Refusal:
-        """Returns the exception for a node that cannot be converted; the caller raises it."""
+        """Returns the exception for a node; the caller raises it."""
         return Refusal(message)
 
     # Inputs and outputs
@@ -190,7 +189,7 @@ class Node:
         return [self.value(index) for index in range(first, self.count)]
 
     def known(self, index: int) -> KnownTensor:
-        """An input that must be known at import. Raises `Refusal` if it depends on data."""
+        """Raises `Refusal` for an input that depends on data."""
         item = self.item(index)
         found = self.scope.known_of(item)
         if found is None:
@@ -221,11 +220,11 @@ class Node:
         return [int(number) for number in array.flat]
 
     def extents(self, index: int) -> tuple[KnownExtent, ...]:
-        """The elements, possibly symbolic, of an input of integers that must be known at import."""
+        """The elements, possibly symbolic, of an integer input known at import."""
         return self.known(index).extents()
 
     def extent_at(self, index: int) -> KnownExtent:
-        """The only element, possibly symbolic, of an input of integers that must be known at import."""
+        """The only element, possibly symbolic, of an integer input known at import."""
         known = self.known(index)
         if known.array.size != 1:
             raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {known.shape}")
@@ -235,7 +234,7 @@ class Node:
         return self.item(index).shape
 
     def equal(self, extent: Extent, other: Extent) -> bool:
-        """Whether two extents are or may be equal, in which case the import restarts with one extent for both."""
+        """Whether extents may be equal; the import restarts with one extent if unknown."""
         if extent == other:
             return True
         if isinstance(extent, int) and isinstance(other, int):
@@ -244,8 +243,7 @@ class Node:
         return None not in (extent, other)
 
     def require(self, least: int, extent: KnownExtent, reason: str) -> None:
-        """Require an extent of at least `least`, by a call precondition if necessary. Raises `Refusal` if calls cannot
-        check it."""
+        """Require at least `least`, by a call precondition if necessary. Raises `Refusal` if calls cannot check it."""
         if is_not_negative(subtract(extent, least)):
             return
         if isinstance(extent, int) or not self.scope.require(
@@ -267,7 +265,7 @@ class Node:
     # Attributes
 
     def attribute(self, name: str) -> Any:
-        """The value of an attribute: that of the node, else the default of the definition, else None."""
+        """The node's value, else the default of the definition, else None."""
         self._read.add(name)
         for attribute in self.proto.attribute:
             if attribute.name == name:
@@ -415,8 +413,7 @@ class Node:
             raise self.refuse(f"a tensor of shape ({shape}) is not computed at import: it is too large")
 
     def check_all_read(self, results: Sequence[Entry | None]) -> None:
-        """Raises `Refusal` for attributes and inputs that the converter did not read, and outputs that it did not
-        create."""
+        """Raises `Refusal` for unread attributes and inputs, and outputs that were not created."""
         formal: Mapping[str, Any] = {} if self.schema is None else self.schema.attributes
         for attribute in self.proto.attribute:
             name = attribute.name

@@ -37,8 +37,8 @@ def names_read(node: NodeProto) -> set[str]:
 
 
 def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
-    """Returns nodes with their positions in the file, in topological order, otherwise that of the file; nodes of a
-    cycle are last. Raises `CompileError` for a name that two nodes compute."""
+    """Nodes with positions in the file, in topological order, otherwise that of the file; cycles are last. Raises
+    `CompileError` for a name that two nodes compute."""
     makers: dict[str, int] = {}
     for number, node in enumerate(nodes):
         for name in node.output:

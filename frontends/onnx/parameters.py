@@ -59,14 +59,13 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 def attribute(node: Node, name: str, annotation: str) -> Any:
-    """An attribute as a parameter of that annotation; an axis of the first input is made non-negative."""
+    """An axis of the first input is made non-negative."""
     if name == "axis" and annotation != "Index":
         return node.axis(name, node.rank(0))
     return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
 
 
 def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
-    """The converter that calls a function with the inputs and attributes that its parameters name."""
     _, *parameters = inspect.signature(function).parameters.values()
     if not parameters:
         return function

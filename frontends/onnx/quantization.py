@@ -21,7 +21,7 @@ _NARROW = ("int8", "int16", "uint8", "uint16")
 
 
 def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
-    """The axis of the scales. None for a single scale: the attribute may be out of range then."""
+    """None for a single scale: the attribute may be out of range then."""
     has_axis = node.declares_attribute("axis") and node.attribute("axis") is not None
     if scale.shape in ((), (1,)):
         return None
@@ -34,8 +34,8 @@ def single(value: Value) -> Value:
 
 
 def parameter_of(node: Node, parameter: Value, extent: Extent) -> Value:
-    """A scale or zero point with one number, or one for each of `extent` elements. If its axis is symbolic, calls
-    decide: one element is repeated. Without an extent it has one number."""
+    """One number, or one for each of `extent` elements; calls repeat one element along a symbolic axis. Without an
+    extent it has one number."""
     own = parameter.shape[0] if parameter.ndim == 1 else 1
     if own is None or isinstance(own, int) or own == extent:
         return single(parameter)
@@ -62,7 +62,7 @@ def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None
 def _fitting(
     node: Node, scale: Value, zero: Value | None, data: Value, axis: int | None, block: int
 ) -> tuple[Value, Value | None]:
-    """The scale and the zero point, with one number or one for each index along the axis."""
+    """One number, or one for each index along the axis."""
     if block and axis is not None:
         node.equal(scale.shape[axis], floordiv(add(data.shape[axis], block - 1), block))
         return scale, zero
@@ -135,8 +135,7 @@ def _dequantize(
 
 
 def _parameters(node: Node, rows: Extent, columns: Extent) -> list[Value]:
-    """The scales and zero points of a product: of operands one, or one for each row of the first and column of the
-    second; of the result one."""
+    """One for each row of the first operand and column of the second, or one; of the result one."""
     found: list[Value] = []
     for index, extent in ((1, rows), (2, None), (4, columns), (5, columns), (6, None), (7, None)):
         check_parameter(node, index)
@@ -170,13 +169,13 @@ def qlinear_conv(node: Node, data: Value, group: int) -> Value:
 
 
 def are_known(node: Node, *indices: int) -> bool:
-    """Whether the given ones among these inputs (weights, scales, zero points) are known. `graph-rewrite` then rewrites
-    a float operator between `dequantize` and `quantize` to one on integers."""
+    """Whether given weights, scales and zero points are known. `graph-rewrite` then computes float operators between
+    `dequantize` and `quantize` on integers."""
     return all(isinstance(node.item(index), KnownTensor) for index in indices if node.has(index))
 
 
 def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) -> Value:
-    """Dequantize integers whose scale and zero point are scalars, or one per element of an axis."""
+    """Scale and zero point are scalars, or one per element of an axis."""
     along = axis if scale.ndim else None
     if isinstance(zero, Value) and zero.ndim != scale.ndim:  # one zero point for several scales
         zero = ops.broadcast_to(zero, scale.shape)
@@ -184,7 +183,7 @@ def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) 
 
 
 def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -> Value | None:
-    """Dequantizes a bias whose scale is the product of those of the operands, the inputs at `scales`."""
+    """The scale is the product of those of the operands, the inputs at `scales`."""
     if bias is None:
         return None
     first, second = (node.numbers(at).astype(np.float32) for at in scales)
@@ -195,7 +194,7 @@ def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -
 
 
 def _shifted(node: Node, data: Value, zero: Value | None, axis: int) -> Value:
-    """Subtracts a zero point, a scalar or one per element of an axis, as int16, which represents the difference."""
+    """As int16, which represents the difference; the zero point is a scalar or one per element of an axis."""
     if zero is None:
         return data
     moved, zero = ops.cast(data, "int16"), parameter_of(node, ops.cast(zero, "int16"), data.shape[axis])
@@ -221,7 +220,7 @@ def _matmul_integer(node: Node, a: Value, b: Value) -> Item:
 
 
 def integer_product(node: Node, a: Value, b: Value, zero_a: Value | None, zero_b: Value | None) -> Value:
-    """Multiplies integer matrices less their zero points, scalars or one per row of `a` and column of `b`."""
+    """Zero points are scalars or one per row of `a` and column of `b`."""
     left = _shifted(node, a, zero_a, max(a.ndim - 2, 0))
     right = _shifted(node, b, zero_b, b.ndim - 1)
     return ops.matmul(*_of_one_dtype(left, right), out_dtype="int32")

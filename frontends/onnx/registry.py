@@ -78,7 +78,7 @@ _converters: Final[dict[tuple[str, str], list[_Registration]]] = {}
 def converts(
     *operators: str, since: int = 1, until: int | None = None, domain: str = ""
 ) -> Callable[[ConverterT], ConverterT]:
-    """Register a converter of operators for the versions `since` to `until` (by default, the newest)."""
+    """Register a converter for the versions `since` to `until` (by default, the newest)."""
 
     from weft.frontends.onnx.parameters import with_parameters  # needs onnx, an extra
 
@@ -110,8 +110,8 @@ def defines(
 
 
 def definition_of(domain: str, operator: str, version: int) -> Schema | None:
-    """The definition of an operator that the package `onnx` lacks, or None if weft lacks it too or a user registered
-    another converter."""
+    """The definition of an operator that `onnx` lacks, or None if weft lacks it too or a user registered another
+    converter."""
     found = _found(domain, operator, version)
     return None if found is None else found.schema
 
@@ -164,8 +164,7 @@ def is_registered_by_user(domain: str, operator: str, version: int) -> bool:
 
 
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
-    """The converter of that version of an operator, or None. weft's own apply only to operators that ONNX defines in
-    it."""
+    """weft's own converters apply only to operators that ONNX defines in that version."""
     found = _found(domain, operator, version)
     return None if found is None or not (is_defined or found.is_by_user) else found.convert
 

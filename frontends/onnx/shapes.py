@@ -65,7 +65,7 @@ def product_of(shape: Sequence[Extent]) -> Extent:
 
 
 def number_of(extent: Extent, dtype: str = "int64") -> Value | int | None:
-    """An extent as an operand; a symbolic one is a tensor of rank 0."""
+    """A symbolic extent is a tensor of rank 0."""
     return extent if isinstance(extent, int | None) else ops.squeeze(ops.extents([extent], dtype), [0])
 
 
@@ -121,7 +121,7 @@ def _flatten(node: Node, data: Value) -> Item:
 
 
 def given_axes(node: Node, index: int, rank: int) -> list[int] | None:
-    """The axes that an input or, in older opsets, an attribute names, or None if both are absent."""
+    """The axes that an input or, in older opsets, an attribute names, if any."""
     by_input = node.indices(index) if not node.declares_attribute("axes") and node.has(index) else None
     numbers = node.integers("axes") if node.declares_attribute("axes") else by_input
     return None if numbers is None else node.axes(numbers, rank)
@@ -221,7 +221,7 @@ def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
 
 
 def _width_and_cut(width: KnownExtent, mode: str) -> tuple[KnownExtent, KnownExtent]:
-    """Splits a width into that of a border and the number of elements that a negative width removes."""
+    """The width of a border, and the number of elements that a negative width removes."""
     opposite = multiply(width, -1)
     if is_not_negative(opposite):
         return 0, opposite
@@ -233,7 +233,7 @@ def _width_and_cut(width: KnownExtent, mode: str) -> tuple[KnownExtent, KnownExt
 def _require_fitting_border(
     node: Node, mode: str, extent: Extent, around: Sequence[KnownExtent], cut: Sequence[KnownExtent]
 ) -> None:
-    """Add call preconditions that a border that copies elements has them, if its widths may be negative."""
+    """Add call preconditions that elements to copy exist, if widths may be negative."""
     if extent is None or not any(map(is_signed, set[str]().union(*map(names_in, (*around, *cut))))):
         return
     rest = subtract(subtract(extent, cut[0]), cut[1])

@@ -26,7 +26,7 @@ _MOST_VARINT_BYTES: Final = 10
 
 
 class _Field(NamedTuple):
-    """A field of a message: the offsets at which it begins, at which its value begins, and at which both end."""
+    """Offsets at which a field begins, at which its value begins, and at which both end."""
 
     number: int
     wire_type: int

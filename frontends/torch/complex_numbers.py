@@ -82,7 +82,7 @@ def complex_converter(name: str) -> Converter:
 
 
 def _by_parts(cx: Conversion, first: int | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """Apply the real converter to both parts. Real tensors from operand `first` on have an imaginary part of 0."""
+    """By the real converter. Real tensors from operand `first` on have an imaginary part of 0."""
     imaginary = [
         pytree.tree_map(partial(_imaginary, of_value=first is not None and at >= first), arg)
         for at, arg in enumerate(args)
@@ -119,7 +119,7 @@ def _complex(*names: str) -> Callable[[Converter], Converter]:
 
 
 def _parts(cx: Conversion, x: Operand, dtype: str) -> tuple[Value, Value | None]:
-    """Both parts in one element type; the imaginary part of a real number is None."""
+    """Both parts in one element type, None for the imaginary part of a real number."""
     if isinstance(x, Complex):
         return cast_to(x.real, dtype), cast_to(x.imaginary, dtype)
     if isinstance(x, complex):
@@ -237,8 +237,8 @@ def _count(x: Value | Complex, dims: Sequence[int]) -> KnownExtent:
 
 
 def _scaled(pairs: Value, mode: int, count: KnownExtent, *, inverse: bool) -> Value:
-    """Scale a transform by PyTorch's normalization: 0 is none, 1 the square root of the number of elements, 2 the
-    number. Inverse transforms are already divided by the number."""
+    """PyTorch's normalization: 0 is none, 1 the square root of the number of elements, 2 the number. Inverse transforms
+    are already divided by the number."""
     if isinstance(count, int):
         factor = (1.0, 1 / sqrt(max(count, 1)), 1 / max(count, 1))[mode] * (count if inverse else 1)
         return pairs if factor == 1 else apply("multiply", pairs, const(factor, pairs.dtype))

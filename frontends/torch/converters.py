@@ -82,8 +82,8 @@ class Conversion:
         return self.results[0].dtype
 
     def sizes(self, extent: Extent, *, has_range: bool = True) -> DataSizes:
-        """The creator of operators whose next result has a data-dependent extent, with PyTorch's name, and PyTorch's
-        upper bound unless `has_range` is false."""
+        """Operators whose next result has a data-dependent extent, with PyTorch's name, and bound unless `has_range` is
+        false."""
         name = lone_name(extent)
         taken = name is None or name in self.builder.extent_names()
         most = self.ranges.get(name, (0, None))[1] if name is not None and has_range else None
@@ -102,8 +102,8 @@ class Conversion:
 
 
 def as_element(number: float, dtype: str) -> float:
-    """Convert a number as PyTorch does: integers wrap, and floats are truncated to integers
-    (`weft.support.float_to_integer`) or rounded to the nearest float, which may be infinite."""
+    """As PyTorch: integers wrap, and floats are truncated to integers (`weft.support.float_to_integer`) or rounded to
+    the nearest float, which may be infinite."""
     if dtype == "bool":
         return bool(number)
     if "int" not in dtype:
@@ -135,8 +135,8 @@ def apply(name: str, *args: object, **options: object) -> Any:
 
 
 def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
-    """Indices of an axis for operators with the mode `fast`, because PyTorch rejects indices out of range. With `wrap`,
-    indices from -extent to -1 count from the end."""
+    """For operators with the mode `fast`, because PyTorch rejects indices out of range. With `wrap`, indices from
+    -extent to -1 count from the end."""
     return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 

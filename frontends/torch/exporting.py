@@ -54,8 +54,8 @@ def decomposed(program: Any) -> Any:
 
 
 def decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions of operators without a converter: to core ATen, and of other operators to ATen. Those of
-    `torch._refs` apply only to core operators, because they end in operators of `prims`."""
+    """Of operators without a converter: to core ATen, and of other operators to ATen. Those of `torch._refs` apply only
+    to core operators, because they end in operators of `prims`."""
     more: dict[Any, Any] = import_module("torch._decomp").decomposition_table
     rules = {
         op: rule

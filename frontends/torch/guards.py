@@ -112,7 +112,7 @@ def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, 
 
 
 def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
-    """The inputs by parameter name, which is `L` of guards; `*xs` is `xs`, and `flat_args` has all inputs in order."""
+    """Inputs by parameter name, `L` of guards; `*xs` is `xs`, and `flat_args` has all in order."""
     values = [_Sizes(cast("Shape", leaf)) if isinstance(leaf, tuple) else leaf for leaf in leaves]
     args, keywords = pytree.tree_unflatten(values, program.call_spec.in_spec)
     names = program.module_call_graph[0].signature.forward_arg_names or ()
@@ -125,7 +125,7 @@ def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
 
 
 def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
-    """The clauses (disjunctions of comparisons) of a condition, except those that are always true."""
+    """Clauses (disjunctions of comparisons), except those that are always true."""
     for clause in _clauses(condition, sources):
         if not clause:
             raise ValueError("no size fits")
@@ -133,7 +133,7 @@ def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]:
-    """A condition in conjunctive normal form: without clauses it is true, with an empty clause false."""
+    """Conjunctive normal form: no clauses are true, an empty clause is false."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return _clauses(_negated(condition.operand), sources)

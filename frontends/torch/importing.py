@@ -90,8 +90,8 @@ _NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_bl
 
 @dataclass(frozen=True)
 class Argument:
-    """The source of an argument: `leaf` is the index of a flattened input of the model, otherwise `state` names a
-    parameter or buffer. An integer argument has a `size`, its value as an extent."""
+    """`leaf` is the index of a flattened input of the model, otherwise `state` names a parameter or buffer. An integer
+    argument has a `size`, its value as an extent."""
 
     name: str
     node: str
@@ -120,7 +120,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Mutation:
-    """A result of the function that the caller writes into a buffer or an input of the model."""
+    """A result that the caller writes into a buffer or an input of the model."""
 
     result: int
     leaf: int | None = None
@@ -129,7 +129,7 @@ class Mutation:
 
 @dataclass(frozen=True)
 class Output:
-    """An output of the model: a result of the function, or a number, an extent or None."""
+    """A result of the function, or a number, an extent or None."""
 
     result: int | None = None
     value: Any = None
@@ -160,7 +160,7 @@ _NUMBERS: Final = count()
 
 @dataclass
 class ImportedModel:
-    """A graph function, and the meaning of its arguments and results for the model."""
+    """A graph function, and the meaning of its arguments and results."""
 
     arguments: list[Argument] = field(default_factory=list[Argument])
     dtypes: list[str] = field(default_factory=list[str])
@@ -180,7 +180,7 @@ class ImportedModel:
 
 
 class Importer:
-    """Converts a graph of PyTorch, and the graphs that it calls, into a function of a builder."""
+    """Converts a graph of PyTorch, and the graphs that it calls."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class Importer:
         keep_orders: bool = False,
     ) -> None:
         """`placeholders` are the nodes of the inputs, `ranges` the bounds of symbolic sizes. With `keep_orders`,
-        parameters of the function have the axes of inputs in the order of memory."""
+        parameters have the axes of inputs in the order of memory."""
         self.builder = builder
         self.names = _names(placeholders)
         self.equal = {**_elements(self.names), **equal}
@@ -214,7 +214,7 @@ class Importer:
         """Outputs that are data-dependent sizes."""
 
     def constant(self, tensor: Any, name: str) -> Value | Complex:
-        """A tensor as a constant, shared by tensors with the same memory; a pair of constants if complex."""
+        """Shared by tensors with the same memory; a pair of constants if complex."""
         if tensor.is_complex():
             parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
             return Complex(*parts)
@@ -229,8 +229,8 @@ class Importer:
         return Value(self._constants[key].ssa)
 
     def size_facts(self, argument: Argument) -> list[str]:
-        """The preconditions of an integer argument: it equals the value that extents use, and symbols of PyTorch are
-        not negative unless their range says so."""
+        """Preconditions: an integer argument equals the value that extents use, and symbols of PyTorch are not negative
+        unless their range says so."""
         if argument.size is None:
             return []
         element = element_symbol(argument.name, 0)
@@ -241,8 +241,8 @@ class Importer:
         return [f"0 <= {element} # PyTorch exported the model for such sizes"] if least >= 0 else []
 
     def as_result(self, item: Item) -> Item:
-        """An output; a data-dependent size becomes a tensor, since callers cannot compute it. Raises `CompileError` for
-        a complex output."""
+        """A data-dependent size becomes a tensor: callers cannot compute it. Raises `CompileError` for a complex
+        output."""
         if isinstance(item, Complex):
             raise CompileError("from_torch: an output is complex, and must be real: torch.view_as_real(y)")
         if not isinstance(item, Expression) or names_in(item).isdisjoint(self._decided):
@@ -276,7 +276,7 @@ class Importer:
         return self._number(value) if _is_symbolic(value) else value
 
     def meta(self, tensor: Any, name: str) -> TensorMeta:
-        """The type of an input, a parameter or a constant. Raises `CompileError` if graphs cannot represent it."""
+        """Raises `CompileError` if graphs cannot represent an input, a parameter or a constant."""
         kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
         if kind or tensor.layout is not torch.strided:
             layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
@@ -287,13 +287,13 @@ class Importer:
             raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
     def order(self, value: Any) -> tuple[int, ...] | None:
-        """The axes of a tensor in the order of memory, if parameters keep it."""
+        """Axes in the order of memory, if parameters keep it."""
         is_kept = self._keep_orders and isinstance(value, torch.Tensor)
         return order_in_memory(value, self.equal) if is_kept else None
 
     def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
-        """The types of results. Raises `UnsupportedError` if a shape depends on data through sizes not in `decided`,
-        those that operators have bound."""
+        """Raises `UnsupportedError` if a shape depends on data through sizes that operators have not bound
+        (`decided`)."""
         tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
         for tensor in tensors:
             _check_is_known(tensor.shape, decided)
@@ -319,7 +319,7 @@ class Importer:
         return self._tried(node, lambda: self._converted(env, node), value)
 
     def _tried(self, node: Any, convert: Callable[[], Item], value: Any) -> Item:
-        """The result of `convert`. A failure is recorded, and the result replaced by values of the right types."""
+        """A failure is recorded, and the result replaced by values of the right types."""
         is_consequence = not self._broken.isdisjoint(node.all_input_nodes)
         try:
             if not is_consequence:
@@ -404,7 +404,7 @@ class Importer:
         return found if isinstance(value, list | tuple) else found[0]
 
     def _arguments(self, env: Mapping[Any, Item], node: Any) -> tuple[list[Item], dict[str, Item]]:
-        """The arguments of an operator, with defaults: by position in the order of its schema, and by name."""
+        """With defaults: by position in the order of the schema, and by name."""
         schema = getattr(node.target, "_schema", None)
         given = [self._item(env, arg) for arg in node.args]
         keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
@@ -427,7 +427,6 @@ class Importer:
     def _run_in_torch(
         self, node: Any, reason: str, args: Sequence[Item], keywords: Mapping[str, Item], metas: Sequence[TensorMeta]
     ) -> tuple[Value, ...]:
-        """Emit a call of the operator in PyTorch, which writes tensors of the program."""
         leaves, spec = pytree.tree_flatten((list(args), dict(_originals(node, keywords))), is_leaf=_is_none)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Value)]
         sizes = [leaf for leaf in leaves if isinstance(leaf, Expression)]
@@ -571,7 +570,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> Callable[..., None]:
-    """A function that runs an operator on tensors and sizes, writes its results, and adds up its time."""
+    """Also adds up the operator's time."""
     kinds = [
         Value if isinstance(leaf, Value) else Expression if isinstance(leaf, Expression) else None for leaf in leaves
     ]
@@ -603,8 +602,8 @@ def _problem(node: Any, error: Exception) -> Problem:
 
 
 def array_of(tensor: Any) -> Any:
-    """The elements of a CPU tensor as an array of NumPy, which shares the memory of a dense tensor: bits of bfloat16,
-    and types of ml_dtypes for others that NumPy lacks. Raises `CompileError` without that package."""
+    """An array that shares the memory of a dense CPU tensor: bits of bfloat16, and types of ml_dtypes for others that
+    NumPy lacks. Raises `CompileError` without that package."""
     dense = tensor.detach().resolve_neg().contiguous()
     name = dtype_name(dense.dtype)
     if name == "bfloat16":
@@ -644,11 +643,10 @@ def import_model(
 ) -> tuple[BlockBuilder, ImportedModel]:
     """Convert an exported program to the function `name` of a builder.
 
-    Its parameters are the tensors that the model takes, buffers that it writes, and with `params="arguments"` the other
-    parameters and buffers that it uses. Its results are the outputs of the model, followed by the new contents of
-    buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as images in
-    channels_last, have the axes in the order of memory, unless the model writes them. Raises a `CompileError` that
-    lists all unsupported operators.
+    Parameters are the tensors that the model takes, buffers that it writes, and with `params="arguments"` the other
+    parameters and buffers that it uses. Results are the outputs, followed by the new contents of buffers and inputs.
+    With `keep_orders`, parameters for dense tensors that are not contiguous, such as channels_last, have the axes in
+    the order of memory, unless the model writes them. Raises a `CompileError` that lists all unsupported operators.
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
@@ -661,7 +659,7 @@ def import_model(
 
 
 def _imported(write: Callable[[bool, Sizes], Imported], fallback: bool) -> tuple[BlockBuilder, ImportedModel]:
-    """Import the program with `write`. The error for unsupported operators includes the cost of `fallback=True`."""
+    """The error for unsupported operators includes the cost of `fallback=True`."""
     try:
         importer, model = _unified(partial(write, fallback))
     except _UnsupportedOperatorsError as error:
@@ -677,7 +675,7 @@ def _imported(write: Callable[[bool, Sizes], Imported], fallback: bool) -> tuple
 
 
 def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedModel]:
-    """Repeat `write` with the symbols that it finds to be equal to other extents, until there are no more."""
+    """Repeat `write` with the symbols that it finds to be equal, until there are no more."""
     equal: Sizes = {}
     while True:
         importer, model, found = write(equal)
@@ -736,8 +734,7 @@ def _import_program(
 
 
 def _decomposed(program: Any) -> Any:
-    """The program decomposed into operators with converters. PyTorch asserts that no written buffer is a view of
-    another."""
+    """PyTorch asserts that no written buffer is a view of another."""
     try:
         return decomposed(program)
     except AssertionError as error:
@@ -773,7 +770,7 @@ _INTEGER: Final = TensorMeta((), "int64")
 
 
 def _names(placeholders: Sequence[Any]) -> dict[Any, str]:
-    """The names of inputs as parameters, unique even without numbers at their ends, which IR drops."""
+    """Unique without numbers at their ends, which IR drops."""
     found: dict[Any, str] = {}
     for node in placeholders:
         found[node] = _free_name(node.name, found.values())
@@ -788,8 +785,8 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
-    """Extents for the symbols that are not the extent of an axis of an input: the integer input with that symbol as
-    value, or a parameter with the name of the symbol."""
+    """Extents for symbols that no axis of an input has: the integer input with that value, or a parameter of that
+    name."""
     values = {node: node.meta.get("val") for node in names}
     tensors = [value for value in values.values() if isinstance(value, torch.Tensor)]
     extents = [extent_of(size, {}) for tensor in tensors for size in tensor.shape]
@@ -821,8 +818,8 @@ def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
 def import_graph(
     module: Any, constants: Mapping[int, Any], *, fallback: bool = False
 ) -> tuple[BlockBuilder, ImportedModel]:
-    """Convert a graph of ATen operators, as `torch.compile` passes to backends, to the function `main` of a builder.
-    `constants` are tensors that replace inputs, by index. Raises `CompileError` as `import_model` does."""
+    """Convert a graph of ATen operators, as `torch.compile` passes to backends, to the function `main`. `constants` are
+    tensors that replace inputs, by index. Raises `CompileError` as `import_model` does."""
     return _imported(partial(_import_graph, module, constants), fallback)
 
 
@@ -863,8 +860,8 @@ def _write_function(
     sort_results: Callable[[Sequence[Item]], list[Value]],
     preconditions: Sequence[str] = (),
 ) -> Sizes:
-    """Convert a graph to a function of `variables`; `sort_results` selects its results from those of the graph. Calls
-    check the `preconditions` on its extents. Returns the symbols that are equal to other extents."""
+    """`sort_results` selects the function's results from those of the graph. Calls check the `preconditions` on extents
+    of `variables`. Returns the symbols that are equal to other extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
     variables = [pair for pair in variables if not pair[1].is_size or pair[1].size not in shown]
@@ -919,7 +916,7 @@ def _output_nodes(module: Any) -> list[Any]:
 
 
 def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:
-    """The outputs of a model that are tensors, followed by the new contents of buffers and inputs."""
+    """Outputs that are tensors, followed by the new contents of buffers and inputs."""
     results: list[Value] = []
     pairs = list(zip(signature.output_specs, found, strict=True))
     for spec, item in pairs:
@@ -941,7 +938,7 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments for names in extents that are elements of no other argument: the caller computes them."""
+    """The caller computes the names in extents that are elements of no other argument."""
     names = {name for argument in arguments for extent in argument.extents for name in names_in(extent)}
     elements = {name: element_of_name(name) for name in sorted(names)}
     given = {argument.name for argument in arguments}

@@ -22,7 +22,7 @@ def _to(x: Value, shape: Sequence[Extent]) -> Value:
 
 
 def _batches(*values: tuple[Value, int]) -> list[Value]:
-    """Broadcast the batch axes of tensors, those before the last `rank` axes; each tensor is paired with its rank."""
+    """Broadcast the axes before the last `rank` ones; each tensor is paired with its rank."""
     lead = [value.shape[: value.ndim - rank] for value, rank in values]
     length = max(map(len, lead))
     aligned = [(1,) * (length - len(shape)) + tuple(shape) for shape in lead]
@@ -52,7 +52,7 @@ def _places(pivots: Value) -> Value:
 
 
 def _first_zero(diagonal: Value) -> Value:
-    """The number, from 1, of the first pivot that is 0, or 0 if there is none."""
+    """The number, from 1, of the first pivot that is 0, or 0."""
     if diagonal.shape[-1] == 0:
         return apply("full", known(diagonal.shape[:-1]), 0, dtype="int32")
     is_zero = apply("equal", diagonal, const(0.0, diagonal.dtype))
@@ -87,7 +87,7 @@ def _parts(factors: Value, pivots: Value) -> tuple[Value, Value, Value]:
 
 
 def _permutation(pivots: Value, rows: int, dtype: str) -> Value:
-    """P of A = P L U: the row exchanges, applied to the identity, give its transpose."""
+    """The row exchanges, applied to the identity, give the transpose of P of A = P L U."""
     steps, batch = pivots.shape[-1], pivots.shape[:-1]
     places = cast_to(pivots, "int64")
     if steps != rows:
@@ -113,7 +113,7 @@ def _lu_unpack(
 
 
 def _solved(factors: Value, pivots: Value, rhs: Value, *, transposed: bool) -> Value:
-    """Solve A X = rhs, or A^T X = rhs, given the factors of A."""
+    """Solve A X = rhs, or A^T X = rhs."""
     if not transposed:
         return apply("lu_solve", factors, pivots, rhs)
     turned = _transposed(factors)
@@ -272,12 +272,12 @@ def _inverted(values: Value, least: Value) -> Value:
 
 
 def _greatest(values: Value) -> Value:
-    """The first element along the last axis, the maximum of descending values, with extent 1."""
+    """The maximum of descending values, with extent 1."""
     return apply("strided_slice", values, begin=[0], end=[1], axes=[values.ndim - 1])
 
 
 def _precision(x: Value) -> float:
-    """The fraction of the largest singular value below which PyTorch treats others as 0."""
+    """The fraction of the largest singular value below which others count as 0."""
     return float(torch.finfo(torch_dtype(x.dtype)).eps) * max(_extents(x))
 
 
@@ -320,7 +320,7 @@ Matrix Exponential with an Optimized Taylor Polynomial Approximation, 2019, tabl
 @register("aten.linalg_matrix_exp.default")
 def _matrix_exp(cx: Conversion, x: Value) -> Value:
     """exp(A) = exp(A / 2^s)^(2^s) as a Taylor polynomial in powers of A^4 (Paterson and Stockmeyer), squared `s` times,
-    with `s` chosen per matrix."""
+    with `s` per matrix."""
     if 0 in x.shape:
         return x
     wide = x.dtype if x.dtype in _LARGEST_NORM else "float32"
@@ -335,7 +335,7 @@ def _matrix_exp(cx: Conversion, x: Value) -> Value:
     fourth = apply("matmul", square, square)
 
     def part(first: int) -> Value:
-        """The terms of the polynomial from `first` on, divided by A to the power of `first`."""
+        """Terms from `first` on, divided by A to the power of `first`."""
         terms = [
             apply("multiply", power, const(1 / factorial(first + k), wide))
             for k, power in enumerate(powers)

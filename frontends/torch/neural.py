@@ -72,7 +72,7 @@ def _trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Value:
-    """Sums the product of three tensors over some axes, after inserting axes of extent 1."""
+    """Sums the product of three tensors after inserting axes of extent 1."""
     wide: list[Value] = []
     for value, axes in ((first, expand1), (second, expand2), (third, expand3)):
         for axis in sorted(axes):
@@ -467,8 +467,8 @@ def _projected_lstm(
     directions: int,
     batch_first: bool,
 ) -> tuple[Value, ...]:
-    """An LSTM whose states are projected to fewer elements (Sak et al. 2014), as a loop over the products of the data
-    with their weights."""
+    """States are projected to fewer elements (Sak et al. 2014); a loop over the products of the data with their
+    weights."""
     size = len(weights) // (layers * directions)
     data = apply("swapaxes", x, 0, 1) if batch_first else x
     last: list[list[Value]] = [[], []]
@@ -620,7 +620,7 @@ def _roi_align(
 
 
 def _pooled_regions(cx: Conversion, x: Value, rois: Value, scale: float, size: Sequence[int], mode: str) -> Value:
-    """Pools regions with borders at whole elements; a region is a row as in `_roi_align`."""
+    """Borders are at whole elements; a region is a row as in `_roi_align`."""
     if 1 in cx.used:
         raise UnsupportedError("the places of elements, the second result")
     parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)

@@ -15,7 +15,7 @@ from weft.texpr.tensor import Tensor, compute
 
 
 def _flat(x: Value, dim: int | None) -> tuple[Value, int]:
-    """The tensor, of rank 1 or more, and one of its axes; flat if no axis is given."""
+    """The tensor, of rank 1 or more, and an axis; flat if none is given."""
     if dim is None or not x.ndim:
         return apply("reshape", x, (-1,)), 0
     return x, dim % x.ndim
@@ -72,7 +72,7 @@ def _kthvalue(cx: Conversion, x: Value, k: int, dim: int = -1, keepdim: bool = F
 
 
 def _median(x: Value, dim: int | None, *, skips_nan: bool) -> tuple[Value, Value]:
-    """The lower median and its index. A NaN is the median of data that contain it, unless it is skipped."""
+    """A NaN is the median of data that contain it, unless it is skipped."""
     source, axis = _flat(x, dim)
     extent = known(source.shape)[axis]
     nan = _is_nan(source)

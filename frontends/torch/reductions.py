@@ -17,7 +17,7 @@ from weft.texpr.tensor import Tensor, compute
 
 
 def _lone(x: Value, dim: int | None) -> tuple[Value, int]:
-    """The tensor and an axis; rank 0 becomes rank 1, and the tensor is flat if no axis is given."""
+    """Rank 0 becomes rank 1, and the tensor is flat if no axis is given."""
     if dim is None or x.ndim == 0:
         return apply("reshape", x, (-1,)), 0
     return x, dim % x.ndim
@@ -163,7 +163,7 @@ def _segment_reduce(
 
 @register("aten.hash_tensor.default")
 def _hash(cx: Conversion, x: Value, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Value:
-    """The exclusive or of all elements as 64 bits; floats contribute the bits of float64."""
+    """The exclusive or of elements as 64 bits; floats contribute the bits of float64."""
     bits = apply("bitcast", cast_to(x, "float64"), "uint64") if "float" in x.dtype else cast_to(x, "uint64")
     if not x.ndim:
         return bits

@@ -125,7 +125,7 @@ def _bincount(cx: Conversion, x: Value, weights: Value | None = None, minlength:
 
 @register("aten._local_scalar_dense.default")
 def _item(cx: Conversion, x: Value) -> Value | KnownExtent:
-    """An integer that PyTorch knows to be non-negative becomes an extent; other numbers become tensors of rank 0."""
+    """Integers known to be non-negative become extents, other numbers tensors of rank 0."""
     scalar = x if not x.ndim else apply("reshape", x, ())
     (extent,) = cx.numbers or (None,)
     if extent is None or cx.ranges.get(str(extent), (0, None))[0] < 0:

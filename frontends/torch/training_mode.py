@@ -17,8 +17,8 @@ _FLAGS = ("train", "training", "use_input_stats")
 
 
 def check_evaluation_mode(program: Any, model: Any, subject: str) -> None:
-    """Raises `CompileError` if a module in training mode contributes operators whose results depend on the mode.
-    Operators in training mode of a module in evaluation mode are the model's intention."""
+    """Raises `CompileError` if a module in training mode contributes operators that depend on it. Operators in training
+    mode of a module in evaluation mode are the model's intention."""
     modules = dict(model.named_modules())
     found: dict[str, Any] = {}
     for node in _nodes(program.graph_module):
@@ -67,7 +67,7 @@ def _owner(node: Any) -> str:
 
 
 def is_in_training_mode(node: Any) -> bool:
-    """Whether the results of an operator are those of training, and differ from those of evaluation."""
+    """Whether results are those of training, and differ from those of evaluation."""
     given = _named_arguments(node)
     flags = [given[name] for name in _FLAGS if name in given]
     if flags and not any(flag is True for flag in flags):
@@ -82,8 +82,8 @@ def is_in_training_mode(node: Any) -> bool:
 
 
 def _named_arguments(node: Any) -> Mapping[str, Any]:
-    """The arguments of a call by name, including defaults of an operator's schema or of a Python function; for
-    functions without a signature, those given by name."""
+    """By name, including defaults of schemas and Python functions; those given by name for functions without a
+    signature."""
     if node.op != "call_function":
         return {}
     schema = getattr(node.target, "_schema", None)

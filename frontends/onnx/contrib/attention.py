@@ -85,11 +85,9 @@ def additive_mask(
     number: float,
     dtype: str,
 ) -> Value:
-    """A mask as a summand of scores (batch, heads, s, t); `shape` is (batch, s, t).
-
-    A mask is (batch, t), (batch, s, t) or (batch, 1, longest, longest) with 0 for hidden keys, (batch) with the numbers
-    of visible keys, or (2 * batch) with the ends and then the starts of the visible keys.
-    """
+    """A summand of scores (batch, heads, s, t); `shape` is (batch, s, t). A mask is (batch, t), (batch, s, t) or
+    (batch, 1, longest, longest) with 0 for hidden keys, (batch) with the numbers of visible keys, or (2 * batch) with
+    the ends and then the starts of the visible keys."""
     batch, length, total = shape
     if mask.ndim == 1:
         places = ops.reshape(ops.iota([total], dtype=mask.dtype), [1, 1, 1, total])
@@ -124,7 +122,7 @@ def attended(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> tuple[Value, Value, Value]:
-    """The attention (batch, s, heads * v) of queries (batch, heads, s, e), with all keys and values."""
+    """(batch, s, heads * v) of queries (batch, heads, s, e), with all keys and values."""
     options = {"is_causal": is_causal, "scale": scale or None}
     if past is None:
         return joined(ops.attention(query, key, value, mask, **options)), key, value
@@ -150,7 +148,7 @@ def _self_attention(
     scale: float | None,
     mask_filter_value: float,
 ) -> Sequence[Item | None]:
-    """The attention of queries, keys and values (batch, s, heads * e), with the keys and values for the next call."""
+    """Operands are (batch, s, heads * e). Also returns keys and values for the next call."""
     query, key, value = (heads(node, "weights", data, num_heads) for data in projected)
     states, length = None, query.shape[2]
     before: Extent = 0
@@ -242,8 +240,7 @@ def _qattention(
 def _unpacked(
     node: Node, query: Value, key: Value | None, value: Value | None, bias: Value | None, num_heads: int
 ) -> tuple[Value, Value, Value]:
-    """Queries, keys and values as (batch, heads, s, e), plus their biases. Keys and values may be packed into an
-    earlier tensor."""
+    """(batch, heads, s, e), plus biases. Keys and values may be packed into an earlier tensor."""
     packed: list[Value] = []
     if query.ndim == 5:
         packed = [ops.swapaxes(row(query, 3, at), 1, 2) for at in range(3)]
@@ -365,11 +362,8 @@ def _decoder_attention(
     past_present_share_buffer: bool | None = None,
     scale: float | None = None,
 ) -> Sequence[Item | None]:
-    """Each sequence has one query. `output_qk` adds the weights as an output.
-
-    With `past_present_share_buffer`, caches have room for later tokens: the new key is stored at
-    `past_sequence_length`, and later keys are hidden.
-    """
+    """Each sequence has one query. `output_qk` adds the weights as an output. With `past_present_share_buffer`, caches
+    have room for later tokens, which are hidden: the new key is stored at `past_sequence_length`."""
     check_absent(node, _BEAMS, 9)
     del beam_width, output_qk
     operands = _unpacked(node, query, key, value, bias, num_heads)
@@ -409,8 +403,8 @@ def _packed(
     num_heads: int,
     scale: float | None,
 ) -> Value:
-    """The attention of tokens (t, heads * e), each to its own sequence. `ends` contains the starts of the sequences and
-    the end of the last one."""
+    """Each token (t, heads * e) attends to its own sequence. `ends` has the starts of the sequences and the end of the
+    last."""
     batch = [heads(node, "input", ops.expand_dims(data, [0]), num_heads) for data in projected]
     tokens = ops.iota([projected[0].shape[0]], dtype=ends.dtype)
     sequences = ops.searchsorted(ends, tokens, "right")
@@ -510,8 +504,7 @@ def _rotary_embedding(
 def turned(
     node: Node, data: Value, positions: Value, cos: Value, sin: Value, interleaved: bool, count: int = 0
 ) -> Value:
-    """Rotates queries or keys (batch, heads, s, e) by the angles of their positions: (1) with the first position, or
-    (batch, s)."""
+    """Rotates (batch, heads, s, e) by the angles of positions: (1) with the first one, or (batch, s)."""
     check_rank(node, "cos_cache", cos, 2)
     if positions.ndim == 1:
         positions = ops.add(ops.expand_dims(positions, [0]), ops.iota([1, data.shape[2]], 1, positions.dtype))

@@ -64,8 +64,8 @@ def _bias_dropout(
 
 @defines("BiasSoftmax")
 def _bias_softmax(node: Node, data: Value, bias: Value, *, is_inner_broadcast: bool, axis: int = 1) -> Item:
-    """The softmax over all axes from `axis` on. A bias has these axes, preceded by leading axes of the data: the last
-    ones if `is_inner_broadcast`, else the first ones."""
+    """Over all axes from `axis` on. A bias has these axes, preceded by leading axes of the data: the last ones if
+    `is_inner_broadcast`, else the first ones."""
     lead = bias.ndim - (data.ndim - axis)
     if lead < 0:
         raise node.refuse(f"input 'bias' of rank {bias.ndim} lacks axes from attribute 'axis' = {axis} on")
@@ -133,7 +133,7 @@ _GIVEN: Final = {"Clip": 2}
 
 
 def activated(node: Node, value: Value, activation: str | None, numbers: Sequence[float | None] = ()) -> Value:
-    """Apply the activation that attributes name, with its parameters. Raises `Refusal` for unknown ones."""
+    """Raises `Refusal` for unknown activations."""
     if activation is None:
         return value
     if activation not in _ACTIVATIONS:

@@ -45,7 +45,7 @@ def _experts(
     normalizes: bool,
     shares: Value | None = None,
 ) -> Value:
-    """Tokens are sorted by expert, so that each layer is one product of groups of rows."""
+    """Tokens are sorted by expert: each layer is one product of groups of rows."""
     first, second, third = layers
     if activation.name not in _ACTIVATIONS:
         raise node.refuse(f"attribute 'activation_type' must be of {', '.join(_ACTIVATIONS)}, got {activation.name}")
@@ -173,8 +173,7 @@ def _qmoe(
     use_sparse_mixer: bool = False,
     weights_prepacked: int = -1,
 ) -> Item:
-    """Weights of 2, 4 or 8 bits are dequantized at build time. Activations stay floats, though `accuracy_level` permits
-    rounding."""
+    """Weights of 2, 4 or 8 bits are dequantized at build time. Activations stay floats."""
     if not 0 <= accuracy_level <= 4:
         raise node.refuse(f"attribute 'accuracy_level' = {accuracy_level} must be 0 to 4")
     _check_mixer(node, use_sparse_mixer, swiglu_limit_after_activation)
@@ -210,7 +209,7 @@ def _qmoe(
 def _dequantized(
     node: Node, weights: Value, scales: Value, zeros: Value | None, bits: int, block: int, dtype: str
 ) -> Value:
-    """Dequantize weights (experts, outputs, inputs) with scales (experts, outputs), or one per block of inputs too."""
+    """Weights (experts, outputs, inputs) with scales (experts, outputs), or one per block of inputs too."""
     numbers = ops.cast(unpacked(weights, bits) if bits < 8 else weights, "float32")
     inputs = numbers.shape[2]
     if not isinstance(inputs, int) or block > inputs:

@@ -34,7 +34,7 @@ def _crop_and_resize(
     extrapolation_value: float = 0.0,
     mode: str = "bilinear",
 ) -> Item:
-    """Samples boxes (y1, x1, y2, x2), given as fractions of the extents less 1, at their corners and between."""
+    """Boxes (y1, x1, y2, x2) are fractions of the extents less 1, sampled at corners and between."""
     if X.ndim != 4 or rois.ndim != 2 or len(crop_size) != 2 or min(crop_size) < 1:
         raise node.refuse(
             f"inputs must be images, boxes and two sizes, got ranks {X.ndim}, {rois.ndim} and {crop_size}"

@@ -102,7 +102,7 @@ def _embedded(
     position_ids: Value | None,
     epsilon: float,
 ) -> Sequence[Item | None]:
-    """The norm of the sums of word, position and segment embeddings; the numbers of words; and the sums."""
+    """The norm of the sums of embeddings; the numbers of words; and the sums."""
     word_embedding, position_embedding, segment_embedding = tables
     if (segment_ids is None) != (segment_embedding is None):
         raise node.refuse("inputs 'segment_ids' and 'segment_embedding' are given together")

@@ -59,7 +59,7 @@ def _fused_matmul_activation(
 def _fused(
     node: Node, left: Value, right: Value, alpha: float, transposed: tuple[bool, bool], batch: tuple[bool, bool]
 ) -> Value:
-    """`alpha` times the product of matrices that are transposed, or whose first axis is that of the rows."""
+    """The first axis of transposed matrices may be that of the rows."""
     operands: list[Value] = []
     for value, is_batch in zip((left, right), batch, strict=True):
         if is_batch and value.ndim < 3:

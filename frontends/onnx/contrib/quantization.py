@@ -364,8 +364,7 @@ def _dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: bool = False,
 ) -> Sequence[Item]:
-    """Data are rounded to 8 bits in each call, states in each step, with one scale for each sequence; onnxruntime has
-    one for all."""
+    """Data are rounded in each call, states in each step, with one scale per sequence; onnxruntime has one for all."""
     hidden = R.shape[1]
     if hidden_size is not None and not node.equal(hidden, hidden_size):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
@@ -394,8 +393,7 @@ def _dynamic_quantize_lstm(
 
 
 def _each_row(node: Node, weight: Value, parameter: Value | None) -> Value | None:
-    """A scale or zero point of weights (directions, inputs, gates), one per direction or gate element, as (directions,
-    gates)."""
+    """One per direction or gate element of weights (directions, inputs, gates), as (directions, gates)."""
     if weight.ndim != 3:
         raise node.refuse(f"inputs 'W' and 'R' must have rank 3, got {weight.ndim}")
     if parameter is None:
