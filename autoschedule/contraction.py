@@ -150,8 +150,8 @@ class PanelLoops:
 
 @planned()
 def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Keep results in register tiles; pack the right factor into panels of the width of a tile, so that it is read in
-    order; also pack the left factor if its rows are its fastest dimension.
+    """Keep results in register tiles; read the right factor in order from panels as wide as a tile; also pack the left
+    factor if its rows are its fastest dimension.
 
     ```
     for columns of several panels: pack them

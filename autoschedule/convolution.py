@@ -57,15 +57,15 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
       for channels of a tile: for row: for columns of a tile:
         tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
     ```
-    If a result sums one window of one channel, a tile is one vector of each of several rows, and windows are traversed
-    column by column, so that data shared by the rows are loaded once. The border is then not copied unless columns have
-    a stride: tiles at the edges have conditions.
+    For one window of one channel per result, a tile is a vector of each of several rows, and windows are traversed
+    column by column, so that data shared by rows are loaded once. Unless columns have a stride, tiles at the edges then
+    have conditions instead of a copied border.
 
-    Borders of images of symbolic extents are not copied either. Their tiles are one vector wide, rows (and some
-    channels, for one window of one channel) are inside columns, so that lane masks are computed once for them, and
-    tiles at the border are masked (`TilePlan.interior`).
+    Borders of symbolic images are not copied either. Tiles are one vector wide, rows (and some channels, for one window
+    of one channel) are inside columns, so that lane masks are computed once for them, and tiles at the border are
+    masked (`TilePlan.interior`).
 
-    Not applicable if results are not consecutive along an iterator with constant strides in both factors, or if the
+    Not applicable unless results are consecutive along an iterator with constant strides in both factors, or if the
     sums of one pixel run over consecutive elements of both factors but vectors of the kernel would be gathered.
     """
     roles = convolution_roles(pattern)

@@ -140,12 +140,11 @@ def shared_loop_rules_for(kind: str) -> tuple[Rule, ...]:
 def default_schedule(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """Returns a trace for each function that is not scheduled yet and to which a rule applies. `rules` defaults to
-    those for the kind of target.
+    """Returns a trace for each function that is not scheduled yet and to which a rule applies; it replays on `module`,
+    which is unchanged. `rules` defaults to those for the kind of target.
 
     A function is scheduled if it is named in `skip`, or if it is not plain (`analysis.block_scopes`): a block was
-    moved, a loop was bound, split or annotated, or two blocks share a name. Leaves `module` unchanged; each trace
-    replays on it.
+    moved, a loop was bound, split or annotated, or two blocks share a name.
     """
     return [trace for _, _, trace in _schedules(module, target, rules, skip)]
 
@@ -307,7 +306,7 @@ class DefaultSchedulePass(ModulePass):
     """Schedule the functions that no user scheduled: `default-schedule{target="llvm -mcpu=haswell"}`.
 
     A function is scheduled if it is not plain, or if a `sched.func` of the module works on it. With `only_trace` the
-    schedules are added to the module, for `apply-schedule` to run, and the functions stay.
+    schedules are added to the module, for `apply-schedule` to run, and functions are unchanged.
 
     Requires: functions of block loops (tir).
 

@@ -58,8 +58,7 @@ class Form:
 
 @planned()
 def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Keep results in register tiles, like the rule for contractions, by reduction steps of the two or four products
-    that an instruction adds.
+    """Like the rule for contractions, with reduction steps of the two or four products that an instruction adds.
 
     ```
     for columns of several panels: pack them as [steps / 4][columns][4]

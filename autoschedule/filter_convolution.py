@@ -26,9 +26,8 @@ from weft.support.target import Target
 
 @planned()
 def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Multiply vectors of filters by single elements of the data without packing windows: a few rows are copied with
-    their border. Weights are laid out so that the filters of a tile are consecutive; results are transposed when
-    stored.
+    """Multiply vectors of filters by single elements of the data without packing windows. A few rows are copied with
+    their border, weights are laid out with consecutive filters, results are transposed when stored.
 
     ```
     lay out the weights
@@ -38,8 +37,8 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     ```
     After Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018), with
     data and results in their original layout. Not applicable to groups, if windows need no packing
-    (`direct_convolution`), if packing them costs less than transposing results and laying out weights
-    (`packed_convolution`: small images, many filters), or if lanes would be idle.
+    (`direct_convolution`) or it costs less than the layouts (`packed_convolution`: small images, many filters), or if
+    lanes would be idle.
     """
     roles = convolution_roles(pattern)
     if roles is None or not roles.is_known or group_of(pattern) is not None:

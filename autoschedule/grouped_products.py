@@ -54,8 +54,8 @@ class _Groups:
 
 
 def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Compute one panel of columns at a time with sums in registers; weights are unpacked once for a tile of rows, all
-    rows if they are few.
+    """Keep the sums of a panel of columns in registers; unpack weights once for a tile of rows, all rows if they are
+    few.
 
     ```
     for columns of a panel: for rows of a tile: total = 0
@@ -65,8 +65,8 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
       out[row, panel] = epilogue(total)
     ```
     Applicable to a sum over groups that alone reads sums of products, one per element and group, with weights stored in
-    panels (`column floordiv width`). Not applicable if results are not consecutive along an iterator of both, or if
-    another extent than those of rows is unknown. Many rows need sums of integers.
+    panels (`column floordiv width`). Not applicable if results are not consecutive along an iterator of both, or if an
+    extent other than rows is unknown. Many rows need sums of integers.
     """
     found = _groups(sch, block)
     lanes = max(target.vector_bytes // 4, 1)

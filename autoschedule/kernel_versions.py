@@ -120,9 +120,9 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
 def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
     """Symbols of the extents along which windows of the first convolution or pool move.
 
-    None if an extent depends on other values, or is computed in all callers, as inside a net, whose kernels would take
-    twice the time to build. None for images of one channel whose windows move by one element either: code for all sizes
-    is faster, because masks are computed once for several channels.
+    Empty if an extent depends on other values, or is computed in all callers, as inside a net, whose kernels would take
+    twice the time to build; and for images of one channel whose windows move by one element: code for all sizes
+    computes masks once for several channels, which is faster.
     """
     for block in child_blocks(function):
         pattern = pattern_of(block)

@@ -152,7 +152,7 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
 
 
 def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Use a thread block for each row: its threads share the elements of every nest and reduce together; rows passed
+    """Use a thread block for each row: threads share the elements of every nest and reduce together; rows passed
     between nests stay in shared memory.
 
     Not applicable without a reduction, if one covers less than a row (products, windows), or if a row does not fit in
@@ -242,8 +242,7 @@ _FETCHED_BYTES: Final = 16
 @planned()
 def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Compute a tile of results per thread block, 4 x 4 per thread: the block fetches rows of one factor and columns of
-    the other into shared memory and accumulates their products. Aligned rows of known length are fetched 16 bytes at a
-    time.
+    the other into shared memory, 16 bytes at a time if aligned and of known length.
 
     Elementwise producers are computed during the fetch, consumers before the store. Not applicable to products with
     vectors, and if there are too few rows or columns for a tile.

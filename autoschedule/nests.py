@@ -396,7 +396,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
     """Prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
 
     Hardware prefetching stops at page boundaries. Elementwise nests prefetch each stream, including written ones, whose
-    lines are read before they are overwritten. Reductions prefetch rows that L2 does not hold.
+    lines are read first. Reductions prefetch rows that L2 does not hold.
 
     If a processor prefetches reads across pages, elementwise nests prefetch only writes, if all arrays fit in L3, and
     reductions only data from beyond the last-level cache, far ahead.
@@ -439,13 +439,12 @@ def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
 def prefetches_of_next_rows(
     patterns: Sequence[BlockPattern], shared: int, rows: int
 ) -> dict[BlockPattern, tuple[Prefetch, ...]]:
-    """Prefetches of the next row of parameters, `rows` rows ahead, while a row is computed and memory is idle. Hardware
-    prefetching stops at the page boundary of the row.
+    """Prefetches of parameters `rows` rows ahead, while a row is computed and memory is idle: hardware prefetching
+    stops at the page boundary of the row.
 
-    Prefetching nests: the most expensive one that reads the row, those that write it, and for the destination of a
-    later nest one that computes functions. The first nest, limited by memory, prefetches nothing.
-
-    The caller excludes rows that are known to take, with the results, more than half of L2.
+    The most expensive nest that reads a row and those that write it prefetch, and for the destination of a later nest
+    one that computes functions; never the first nest, which memory limits. The caller excludes rows that are known to
+    take, with the results, more than half of L2.
     """
     wanted: dict[BlockPattern, tuple[Prefetch, ...]] = {}
 
@@ -514,8 +513,8 @@ def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 
     Elementwise: the innermost loops that are contiguous for all operands are fused and split by lanes; streams are
     prefetched, and stored non-temporally when faster. Reductions of consecutive elements keep several registers of
-    partial results, combined at the end. Reductions into neighbouring results run in lanes. Of opaque blocks, only
-    those that contain loops are parallelized.
+    partial results; those into neighbouring results run in lanes. Of opaque blocks, only those that contain loops are
+    parallelized.
     """
     if pattern.kind is PatternKind.OPAQUE and not any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return None
@@ -596,15 +595,12 @@ def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int
 
 
 def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Merge consecutive nests over the rows that they share: each nest uses the row of the previous one while it is in
-    cache, and temporaries shrink to a row.
+    """Merge consecutive nests over the rows that they share: each nest uses the previous one's row from cache, and
+    temporaries shrink to a row. Nests over short rows compute several before the next nest: the chain of dependent
+    operations that ends a sum overlaps with that of another row.
 
-    Nests over short rows compute several rows before the next nest starts: the chain of dependent operations that ends
-    a sum overlaps with that of another row.
-
-    Rows are outer iterators that index both a write of an earlier nest and the read of it, or common reads. Inside them
-    each block is vectorized as it would be alone. Not applicable if consecutive nests share no rows, or if there are
-    fewer rows than threads.
+    Rows are outer iterators that index both a write of an earlier nest and its read, or common reads. Not applicable if
+    consecutive nests share no rows, or if there are fewer rows than threads.
     """
     patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: outer_rows(pattern, target))
     decisions = Sampled(sch)

@@ -25,9 +25,9 @@ _VECTORS_OF_UNKNOWN: Final = 2
 
 @planned(split_groups)
 def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Pack the windows of a few pixels, for a few channels, so that vector lanes are neighbouring pixels and reads are
-    in order, and compute a matrix product. Rows of pixels follow each other without a gap, so that lanes are full for
-    any width; packing handles strides, dilation and borders.
+    """Pack the windows of a few pixels, for a few channels, so that lanes are neighbouring pixels and reads are in
+    order, and compute a matrix product. Rows of pixels follow each other, so that lanes are full for any width; packing
+    handles strides, dilation and borders.
 
     ```
     for pixels of a tile:
@@ -36,8 +36,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
       out = epilogue(sums)
     ```
     After Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing" (2006),
-    tile by tile. Not applicable if channels are last, if there are few, or if data can be read in place
-    (`direct_convolution`).
+    tile by tile. Not applicable if channels are last or few, or if data can be read in place (`direct_convolution`).
     """
     roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
     if roles is None or not roles.is_known or roles.column not in roles.pixels:

@@ -32,8 +32,8 @@ from weft.texpr.stablehlo_quantized import on_integers
 
 
 def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
-    """Convert functions of StableHLO with loops or calls of registered functions, and their callers, in place, and
-    erase private functions without uses. Returns whether there were any. Raises `CompileError` for unsupported ops."""
+    """Convert functions with loops or calls of registered functions, and their callers, in place. Returns whether there
+    were any. Raises `CompileError` for unsupported ops."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
     looping = convertible(module, ConvertStablehloToGraphPass.name, looping, strict=strict)

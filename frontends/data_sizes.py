@@ -25,7 +25,7 @@ def _several(name: str, *args: object, **options: object) -> tuple[Value, ...]:
 
 
 def _number_of_true(tensor: Value) -> MatchShapeOp | None:
-    """The op that binds the number of true elements of a tensor, in any shape."""
+    """Binds the number of true elements of a tensor, in any shape."""
     pending = [tensor.ssa]
     while isinstance(owner := pending[0].owner, Operation) and owner.name == _RESHAPE:
         pending = [owner.operands[0]]
@@ -42,10 +42,8 @@ def _number_of_true(tensor: Value) -> MatchShapeOp | None:
 
 
 class DataSizes:
-    """Creates operators that bind a new extent, in the function under construction.
-
-    `name` is that of the next bound extent, `most` an upper bound stated by the user.
-    """
+    """Creates operators that bind a new extent. `name` is that of the next one, `most` an upper bound stated by the
+    user."""
 
     def __init__(self, builder: BlockBuilder, name: str | None = None, most: KnownExtent | None = None) -> None:
         self._builder = builder
@@ -57,7 +55,7 @@ class DataSizes:
         return self._name is not None
 
     def extent(self, size: Value, most: Extent = None) -> KnownExtent:
-        """The extent equal to an integer of rank 0, with upper bound `most`."""
+        """An integer of rank 0 as an extent of at most `most`."""
         if self._most is not None:
             most = self._most if most is None else choose("min", self._most, most)
         names = [] if self._name is None else [self._name]
@@ -69,8 +67,8 @@ class DataSizes:
         return ()
 
     def first(self, count: Value, *padded: tuple[Value, int], of: Value | None = None) -> tuple[Value, ...]:
-        """The first `count` elements of each tensor along its axis. `count` is the number of true elements of `of`; all
-        counts of a tensor are one extent."""
+        """The first `count` elements of each tensor along its axis. `count` is the number of true elements of `of`,
+        whose counts are all one extent."""
         sizes = {value.shape[axis] for value, axis in padded}
         bound = None if of is None else _number_of_true(of)
         if bound is not None and self._name is None:
@@ -90,8 +88,8 @@ class DataSizes:
         return found
 
     def compress(self, condition: Value, data: Value, axis: int | None = None) -> Value:
-        """The slices along an axis at which the condition is true; without an axis, elements of the flat data. The
-        condition may be shorter than the axis, not longer."""
+        """The slices along an axis at which the condition, which may be shorter, is true; without an axis, elements of
+        the flat data."""
         found, count = _several("compress", condition, data, axis=axis)
         (kept,) = self.first(count, (found, 0 if axis is None else axis), of=condition)
         return kept
@@ -106,13 +104,13 @@ class DataSizes:
         return self.compress(_op("reshape", mask, newshape=[length]), flat, axis)
 
     def repeated(self, counts: Value) -> Value:
-        """Each index of a vector of counts, repeated by its count."""
+        """Each index, repeated by its count."""
         ends = _op("cumsum", counts.astype("int64"), axis=0)
         total = self.extent(_op("sum", counts.astype("int64"), axis=[0]))
         return _op("searchsorted", ends, _op("iota", shape=[total]), side="right")
 
     def numbers(self, start: Value, limit: Value, step: Value) -> Value:
-        """The numbers from `start` to `limit`, exclusive, of the dtype of all three."""
+        """From `start` to `limit`, exclusive, of the dtype of all three."""
         is_integer = "int" in start.dtype
         wide = "int64" if is_integer else "float64"
         first, last, gap = (value.astype(wide) for value in (start, limit, step))
@@ -127,8 +125,8 @@ class DataSizes:
     def unique(
         self, data: Value, axis: int | None = None, *, is_sorted: bool = True
     ) -> tuple[Value, Value, Value, Value]:
-        """The distinct elements of the flat data, or slices along an axis; the first position of each; the index of the
-        value of each element; and the counts. Ascending if `is_sorted`, otherwise in order of the first positions."""
+        """Distinct elements of the flat data, or slices along an axis; their first positions; the index of each
+        element's value; and the counts. Ascending if `is_sorted`, otherwise in order of the first positions."""
         along, dtype = 0 if axis is None else axis, data.dtype
         numbers = data.astype("uint8") if dtype == "bool" else data
         values, indices, inverse, counts, count = _several("unique", numbers, axis=axis)

@@ -19,7 +19,7 @@ from weft.texpr.graph_operators import Operator
 
 
 def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
-    """The pairs of extents that the operators of `values` require to be equal, in order."""
+    """Pairs of extents that operators require to be equal, in order."""
     found: list[tuple[Extent, Extent]] = []
     seen: set[Operation] = set()
     pending = [value.owner for value in values]
@@ -36,8 +36,8 @@ def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
 def unified(
     pairs: Iterable[tuple[Extent, Extent]], known: Mapping[str, KnownExtent], order: Sequence[str]
 ) -> Mapping[str, KnownExtent]:
-    """Solve `pairs` for symbols, given the solutions in `known`; the earlier name in `order` replaces the later one.
-    Equations without a solution remain conditions of their operators."""
+    """Solve `pairs`, given the solutions in `known`; the earlier name in `order` replaces the later one. Equations
+    without a solution remain conditions of operators."""
     rank = {name: at for at, name in enumerate(order)}
     found = dict(known)
     for pair in pairs:

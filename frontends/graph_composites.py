@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Sized:
-    """Results with extents that depend on data; `build` makes them in a function under construction."""
+    """Results with extents that depend on data; `build` makes them."""
 
     build: Callable[[DataSizes], Any]
 
@@ -54,7 +54,7 @@ def _shape(shape: Any) -> tuple[Any, ...]:
 def nll_loss(
     predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
 ) -> Any:
-    """The loss of log probabilities; the class axis is 1, or the only one."""
+    """Of log probabilities; the class axis is 1, or the only one."""
     axis = min(predictions.ndim - 1, 1)
     counts = _op("not_equal", targets, ignore_index)
     kept = _op("where", counts, targets, 0)
@@ -74,7 +74,6 @@ def cross_entropy_with_logits(predictions: Value, labels: Value) -> Any:
 
 
 def slice_scatter(input_tensor: Value, src: Value, start: Any, end: Any, step: Any, axis: int = 0) -> Any:
-    """Replace a slice along an axis."""
     extent = input_tensor.shape[axis]
     if not isinstance(extent, int):
         raise CompileError("slice_scatter: the axis has a constant extent in weft")
@@ -141,7 +140,7 @@ def index_put(data: Value, indices: Any, values: Value, accumulate: bool = False
 
 
 def affine_grid(data: Value, size: Any, align_corners: bool = True) -> Any:
-    """The coordinates of each pixel after the map `data`, of shape (batch, 2, 3)."""
+    """Coordinates of each pixel after the map `data`, (batch, 2, 3)."""
     height, width = cast("tuple[int, int]", items(size))
     lines = [
         np.linspace(-1, 1, extent) if align_corners else (2 * np.arange(extent) + 1) / extent - 1
@@ -162,7 +161,7 @@ def hamming_window(
 
 
 def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-    """The lower median along an axis, with its indices; over several axes, only the values."""
+    """The lower median, with its indices along one axis."""
     axes = [at % x.ndim for at in cast("tuple[int, ...]", items(axis))] if axis is not None else list(range(x.ndim))
     order = [at for at in range(x.ndim) if at not in axes] + axes
     kept = [x.shape[at] for at in order[: x.ndim - len(axes)]]
@@ -199,7 +198,7 @@ def unique(
     return_counts: Any = False,
     axis: Any = None,
 ) -> Sized:
-    """The distinct elements or slices; optionally the first positions, the places of the elements' values, and the
+    """Distinct elements or slices; optionally the first positions, the places of the elements' values, and the
     counts."""
 
     def build(sizes: DataSizes) -> Any:
@@ -251,7 +250,7 @@ def batch_norm(
 
 
 def channels_first(function: Callable[[Value], Any], data: Value, axis: int) -> Any:
-    """Apply a function with channels on axis 1 to a tensor with channels on another axis."""
+    """Apply a function of channels on axis 1."""
     order = [at for at in range(data.ndim) if at != axis % data.ndim]
     order.insert(1, axis % data.ndim)
     if order == list(range(data.ndim)):

@@ -44,7 +44,6 @@ def match(pattern: Pattern, value: Value) -> Captures | None:
 
 
 def find(target: ModuleOp | FuncOp, pattern: Pattern) -> Iterator[Mapping[str, Value]]:
-    """Yields the matches in the graph functions of a module, or in a function."""
     for function in _functions(target):
         for operation in function.walk():
             for result in operation.results if operation.dialect_name() == DIALECT else ():

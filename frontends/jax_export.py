@@ -30,7 +30,7 @@ def jax_module(name: str = "jax") -> Any:
 
 
 def readable_array(leaf: Any) -> Any:
-    """Convert an array of another package to JAX by DLPack; other values are unchanged."""
+    """Arrays of other packages become JAX's by DLPack; other values are unchanged."""
     if isinstance(leaf, np.ndarray | np.generic) or not hasattr(leaf, "__dlpack__"):
         return leaf
     if isinstance(leaf, jax_module().Array):
@@ -41,7 +41,7 @@ def readable_array(leaf: Any) -> Any:
 def exported(
     function: Any, args: Sequence[Any], keywords: dict[str, Any], shapes: Any, constraints: Sequence[str]
 ) -> Any:
-    """The `jax.export.Exported` of a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
+    """Exports a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
 
     `shapes` states symbolic dimensions in the form of `jax.export.symbolic_args_specs`. An exported function takes no
     examples. Raises `TypeError` if `function` is not a function, and for examples that are not arrays.
@@ -73,7 +73,7 @@ def exported(
 
 
 def parameter_names(program: Any, function: Any) -> list[str]:
-    """A name for each leaf of the arguments: the parameter of the function, and the path in it."""
+    """The parameter of the function, and the path of each leaf in it."""
     tree = jax_module("jax.tree_util")
     args, keywords = tree.tree_unflatten(program.in_tree, list(range(program.in_tree.num_leaves)))
     names = [f"arg{at}" for at in range(len(args))]
@@ -98,8 +98,7 @@ def parameter_names(program: Any, function: Any) -> list[str]:
 
 
 def parameters(program: Any, module: ModuleOp, names: Sequence[str]) -> list[Value]:
-    """Variables for the parameters of @main, a subset of the leaves of the arguments. Symbolic dimensions keep their
-    names."""
+    """Parameters of @main, a subset of the leaves. Symbolic dimensions keep their names."""
     main = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     found: list[Value] = []
     for leaf, argument in zip(program.module_kept_var_idx, main.args, strict=True):

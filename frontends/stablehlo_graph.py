@@ -46,8 +46,8 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 
 def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequence[Value], name: str = "main") -> None:
-    """Add the function @main of `module`, which is changed, to a builder as `name`. `parameters` are variables with
-    named extents. Raises `CompileError` for unsupported ops."""
+    """Add @main of `module`, which is changed, to a builder as `name`. `parameters` are variables with named extents.
+    Raises `CompileError` for unsupported ops."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     main = functions.get("main")
     if main is None:
@@ -97,7 +97,7 @@ _SIZE_OPERANDS: Mapping[str, int] = {
 
 
 def _sources_of_sizes(block: Block) -> set[SSAValue]:
-    """The values from which ops in a block and its regions compute sizes by arithmetic, including the sizes."""
+    """Values from which ops compute sizes by arithmetic, including the sizes."""
     found: set[SSAValue] = set()
     pending = [
         value for op in block.walk() if op.name in _SIZE_OPERANDS for value in op.operands[_SIZE_OPERANDS[op.name] :]
@@ -118,19 +118,19 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _is_control(op: Operation) -> bool:
-    """Whether an op is a loop, or a conditional with branches that are not merely elementwise."""
+    """Loops, and conditionals with branches that are not merely elementwise."""
     if isinstance(op, _BRANCHES):
         return not all(_is_elementwise(inner) for region in op.regions for inner in region.block.ops)
     return isinstance(op, WhileOp) or is_registered_call(op)
 
 
 def is_registered_call(op: Operation) -> bool:
-    """Whether the callee is registered by the user and has no tensor expression."""
+    """Registered by the user, without a tensor expression."""
     return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 
 def _is_elementwise(op: Operation) -> bool:
-    """Whether each element depends on a few elements, so that it costs nothing unless used."""
+    """Whether each element depends on a few elements, so that unused ones cost nothing."""
     return is_constant(op) or isinstance(op, (ElementwiseOp, *_RETURNS)) or op.name in _OF_SIZES
 
 
@@ -149,8 +149,6 @@ class _Level:
 
 
 class _Importer:
-    """Emits StableHLO into the open function of a builder."""
-
     def __init__(
         self,
         builder: BlockBuilder,
@@ -164,7 +162,7 @@ class _Importer:
         self._rematerialized: dict[SSAValue, bool] = {}
 
     def results(self, block: Block, wanted: Sequence[SSAValue], env: Mapping[SSAValue, Value]) -> list[Value]:
-        """Emit values of a block; `env` maps captured values and arguments."""
+        """`env` maps captured values and arguments."""
         known = dict(env)
         ops = [op for op in block.ops if not isinstance(op, _RETURNS)]
         for level in self._levels(ops, wanted, known):
@@ -174,7 +172,7 @@ class _Importer:
         return [known[value] for value in wanted]
 
     def _is_cheap(self, value: SSAValue) -> bool:
-        """Whether a value is a constant, a splat, or integers computed only from constants and extents."""
+        """A constant, a splat, or integers computed only from constants and extents."""
         if value in self._sizes:
             return True
         if value not in self._rematerialized:
@@ -236,8 +234,7 @@ class _Importer:
         return levels
 
     def _segment(self, ops: Sequence[Operation], outputs: Sequence[SSAValue], known: dict[SSAValue, Value]) -> None:
-        """Emit a function of tensor expressions that computes `outputs`; the assertions in `ops` become
-        preconditions."""
+        """The function computes `outputs`; the assertions in `ops` become preconditions."""
         if not outputs:
             return
         asserted = [op for op in ops if isinstance(op, stablehlo.CustomCallOp) and not op.results]
@@ -321,7 +318,7 @@ class _Importer:
         return dict(zip(op.results, _several(found), strict=True))
 
     def _extent(self, value: SSAValue, known: Mapping[SSAValue, Value]) -> KnownExtent | None:
-        """The extent equal to a cheap value; None for others, and for unsupported sums."""
+        """None for expensive values and unsupported sums."""
         op = value.owner
         match op:
             case stablehlo.DenseConstantOp() | arith.ConstantOp():
@@ -337,7 +334,7 @@ class _Importer:
     def _loop(
         self, op: WhileOp, scan: Scan, steps: KnownExtent, known: Mapping[SSAValue, Value]
     ) -> Mapping[SSAValue, Value]:
-        """Emit a loop over rows; stacks of rows are not carried."""
+        """Stacks of rows are not carried."""
         block = op.body.block
         rows = [row for row in scan.rows if row.source in known and known[row.source].shape[0] == steps]
         stacks = scan.stacks
@@ -392,7 +389,7 @@ class _Importer:
             return _several(self._builder.emit_if(index, parts[0], parts[1], *given))
 
         def choose(first: int, index: Value, *values: Value) -> Sequence[Value]:
-            """Select from branch `first` on; the last branch is for numbers out of range."""
+            """Branches from `first` on; the last is for numbers out of range."""
             if first == len(parts) - 1:
                 return parts[first](*values)
 

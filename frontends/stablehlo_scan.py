@@ -25,7 +25,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Stack:
-    """A carried tensor that no step reads, and of which each step writes a row."""
+    """A carried tensor of which each step writes a row, and reads none."""
 
     place: int
     """Index among the carried values."""
@@ -50,7 +50,7 @@ class Scan:
 
 
 def scan_of(op: WhileOp) -> Scan | None:
-    """Match a loop over rows, or return None. Requires that each step changes all carried values."""
+    """None for other loops. Requires that each step changes all carried values."""
     test = cast("Operation", op.cond.block.last_op).operands[0].owner
     if not isinstance(test, CompareOp) or test.comparison_direction.data != "LT":
         return None
@@ -81,7 +81,6 @@ def _is_inside(value: SSAValue, block: Block) -> bool:
 
 
 def _number(value: SSAValue) -> int | None:
-    """The integer of a constant, or None."""
     if (
         isinstance(value, OpResult)
         and isinstance(value.op, DenseConstantOp)
@@ -116,7 +115,7 @@ def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | 
 
 
 def _direction(starts: Sequence[SSAValue], counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Whether a slice that starts at a row is in reverse order; None if it does not start at one."""
+    """None if the slice does not start at a row."""
     if not starts or any(_number(start) != 0 for start in starts[1:]):
         return None
     return _is_reversed(starts[0], counter, bound)
@@ -128,7 +127,7 @@ def _lone_use(value: SSAValue) -> Operation | None:
 
 
 def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Row | None:
-    """The row that a dynamic slice and a reshape read."""
+    """Read by a dynamic slice and a reshape."""
     if op.name != "stablehlo.dynamic_slice" or _is_inside(op.operands[0], loop.body.block):
         return None
     direction = _direction(op.operands[1:], counter, bound)
@@ -149,7 +148,7 @@ def _covers(extent: int, bound: SSAValue) -> bool:
 
 
 def _stack(place: int, value: SSAValue, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Stack | None:
-    """The carried tensor of which a dynamic update writes a row."""
+    """Written by a dynamic update of a row."""
     op, argument = value.owner, loop.body.block.args[place]
     if not isinstance(op, TensorOp) or op.name != "stablehlo.dynamic_update_slice" or op.operands[0] is not argument:
         return None

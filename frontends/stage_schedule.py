@@ -49,7 +49,7 @@ AnyAxis: TypeAlias = IterVar | Axis
 
 @dataclass(eq=False)
 class MadeOp(ComputeOp):
-    """The op of a stage that a cache or a factored reduction created, or of the rest of the original."""
+    """The op of a stage created by a cache or a factored reduction, or of the rest of the original."""
 
     reduced: tuple[AnyAxis, ...] = ()
 
@@ -83,7 +83,7 @@ class _Run:
         return loop
 
     def enter(self, stage: Stage, block: BlockHandle, axes: Sequence[AnyAxis] | None = None) -> None:
-        """Set the block of a stage. Its innermost loops are those of `axes`, by default all."""
+        """The innermost loops of the block are those of `axes`, by default all."""
         self.blocks[stage] = block
         own = [*stage.op.axis, *stage.op.reduce_axis] if axes is None else list(axes)
         loops = self.schedule.get_loops(block)
@@ -99,7 +99,7 @@ def _gone(axis: AnyAxis) -> CompileError:
 
 @checked_methods
 class Stage:
-    """The requested schedule of one tensor's computation. Methods and parameters are those of TVM's stages."""
+    """The requested schedule of one tensor's computation, with TVM's methods and parameters."""
 
     def __init__(self, schedule: StageSchedule, op: ComputeOp) -> None:
         self._schedule = schedule
@@ -116,7 +116,7 @@ class Stage:
         return tuple(self._leaves)
 
     def _ask_of(self, axis: AnyAxis, step: Callable[[Schedule, LoopHandle], None]) -> None:
-        """Request a step after which `axis` still has its loop."""
+        """`axis` keeps its loop."""
         self._require(axis)
         self._requests.append(lambda run: step(run.schedule, run.loop(axis)))
 
@@ -384,7 +384,6 @@ class StageSchedule:
     def _made(
         self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...], before: Stage
     ) -> Stage:
-        """Create a stage that computes a tensor as `like`."""
         op = MadeOp(name, like.op.place, tuple(axis), (), reduced)
         op.outputs.append(Tensor(like.shape, like.dtype, name, op))
         made = self._stages[op] = Stage(self, op)
@@ -415,8 +414,7 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
 
 @checked
 def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
-    """Returns the GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is the
-    loop's."""
+    """The GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is the loop's."""
     if isinstance(dom, str) and not tag:
         return ThreadAxis(dom)
     return ThreadAxis(tag)

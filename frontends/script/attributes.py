@@ -69,12 +69,12 @@ def _of_script(value: object) -> Attribute | None:
 
 
 def last_line(failure: Exception) -> str:
-    """The last line of a message of xDSL, which quotes the text before it."""
+    """xDSL's messages quote text before the last line."""
     return str(failure).strip().splitlines()[-1].strip()
 
 
 def parse_attribute(text: str) -> Attribute:
-    """Parse MLIR text as an attribute or type. Raises CompileError."""
+    """Raises CompileError."""
     try:
         parser = BitsParser(context(), text)
         attribute = parser.parse_attribute()
@@ -86,7 +86,7 @@ def parse_attribute(text: str) -> Attribute:
 
 
 def parse_operations(text: str) -> list[Operation]:
-    """Parse MLIR text without a module around it. Raises CompileError."""
+    """Without a module around it. Raises CompileError."""
     try:
         module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:
@@ -98,7 +98,7 @@ def parse_operations(text: str) -> list[Operation]:
 
 
 def operations_text(op: Operation) -> list[str]:
-    """The lines of an `I.mlir` call that reads back as `op`."""
+    """An `I.mlir` call that reads back as `op`."""
     return ['I.mlir(r"""', *str(op).splitlines(), '""")']  # quotes in MLIR strings are escaped
 
 

@@ -49,7 +49,7 @@ def prim_func(
 
 
 def ir_module(cls: type) -> ModuleOp:
-    """Read the functions under `@T.prim_func` in a class, which may call each other, as one module.
+    """Read the functions under `@T.prim_func` in a class, which may call each other.
 
     Raises CompileError, with the place in the source, for invalid programs.
     """
@@ -68,8 +68,7 @@ def read_definition_of_class(
 def read_definition(
     function: object, frame: FrameType, read: Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, object]], R]
 ) -> R:
-    """The result of `read` on the source of a function decorated in `frame`; in a class body, which `ir_module` reads
-    as a whole, the function itself."""
+    """The result of `read`; in a class body, which `ir_module` reads as a whole, the function itself."""
     if not isinstance(function, FunctionType):
         raise CompileError(f"@T.prim_func decorates a function, got {function!r}")
     if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:

@@ -49,7 +49,7 @@ _INDEX = IndexType()
 def buffer_type(
     shape: Sequence[object], dtype: str, scope: str, strides: tuple[int | None, ...] | None = None
 ) -> MemRefType[Attribute]:
-    """The type of a buffer, dense if `strides` is None."""
+    """Dense if `strides` is None."""
     extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
     space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
     dense = MemRefType(value_type_of(dtype), extents, memory_space=space)
@@ -92,11 +92,11 @@ class ScriptEmitter(ElementEmitter):
         return self._once(("cast", value, "index"), lambda: IndexCastOp(value, _INDEX))
 
     def fixed(self, expr: Expr) -> Expr:
-        """An index expression that no store changes: elements that it reads are loaded here."""
+        """Elements that an index expression reads are loaded here, before stores change them."""
         return Leaf.of(self.index(expr), str(expr)) if reads(expr) else expr
 
     def argument(self, expr: Expr) -> SSAValue:
-        """An argument of a call: an index, or a scalar in its dtype."""
+        """An index, or a scalar in its dtype."""
         if isinstance(expr, Cast) and expr.operand.is_index and not isinstance(expr.operand, Const):
             return self.value(expr.operand, expr.dtype)
         return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
@@ -149,8 +149,7 @@ class ScriptEmitter(ElementEmitter):
     def allocate(
         self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str, element: Attribute | None = None
     ) -> SSAValue:
-        """Allocate a buffer with the dynamic `extents`; `element` is the element type if `type` does not determine
-        it."""
+        """`element` is the element type if `type` does not determine it."""
         op = AllocOp([self.index(extent) for extent in extents], [], type)
         if element is not None:
             op.attributes[ELEMENT] = element
@@ -234,7 +233,7 @@ class ScriptEmitter(ElementEmitter):
         guards: Sequence[Guard],
         annotations: Mapping[str, Attribute],
     ) -> BlockOp:
-        """Create a block over axes (name, kind, extent, binding), not yet inserted."""
+        """Axes are (name, kind, extent, binding). The block is not yet inserted."""
         extents = [extent if isinstance(extent, int) else self.index(extent) for _, _, extent, _ in axes]
         bindings, bound = self.affine_forms([binding for *_, binding in axes])
         sides, guarded = self.affine_forms([side for guard in guards for side in guard])
@@ -250,7 +249,7 @@ class ScriptEmitter(ElementEmitter):
         self.finish(kind(buffer.value, exprs, operands, sizes))
 
     def conditional(self, condition: SSAValue, branches: Sequence[Block]) -> IfOp:
-        """Create an `scf.if` around one or two filled blocks, whose terminators yield its results; not yet inserted."""
+        """Around one or two filled blocks, whose terminators yield its results; not yet inserted."""
         for block in branches:
             if not isinstance(block.last_op, ScfYieldOp):
                 with self.inside(block):
@@ -266,7 +265,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def body(self, block: Block) -> Generator[None]:
-        """Emit a region. Loads are not reused across its start or end."""
+        """Loads are not reused across the start or end of the region."""
         self._memory += 1
         with self.inside(block):
             yield
@@ -274,7 +273,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def trial(self, block: Block) -> Generator[Callable[[], None]]:
-        """Emit into `block` tentatively: without a call of the yielded function, the state is restored."""
+        """Without a call of the yielded function, the state is restored."""
         target, outer, memory = self._blocks[-1], self._written[-1], self._memory
         depth = len(self._blocks)
         kept = False

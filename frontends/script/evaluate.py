@@ -74,7 +74,7 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
 
 
 class Evaluator(Reader):
-    """Evaluates expressions at module level; `StatementParser` evaluates those of a function."""
+    """At module level; `StatementParser` evaluates expressions of a function."""
 
     lane: Expr | None = None
     names_are_sizes = False
@@ -104,7 +104,7 @@ class Evaluator(Reader):
         raise self.error(node, f"unknown name '{name}'{did_you_mean(name, scope.bound or scope.outside)}")
 
     def expression(self, node: ast.expr, dtype: str | None = None) -> Expr:
-        """The value as a scalar expression; a number adopts `dtype`. Raises CompileError."""
+        """A number adopts `dtype`. Raises CompileError."""
         value = self.scalar(node, self.evaluate(node))
         return self.apply(node, as_expr, value, dtype)
 
@@ -317,7 +317,7 @@ class Evaluator(Reader):
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
-        """The indices of an element in the buffer that stores it. Raises CompileError for slices and a wrong rank."""
+        """Indices in the buffer that stores the element. Raises CompileError for slices and a wrong rank."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if self.lane is None and any(isinstance(part, ast.Slice) for part in nodes):
             raise self.error(node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices")
@@ -331,7 +331,7 @@ class Evaluator(Reader):
         return self.stored_indices(node, buffer, indices)
 
     def _index_values(self, node: ast.expr) -> Sequence[object]:
-        """The indices in a part of a subscript: one, several for `*indices`, the lane of a slice."""
+        """One index, several for `*indices`, or the lane of a slice."""
         if isinstance(node, ast.Starred):
             return items(self.evaluate(node.value))
         if not isinstance(node, ast.Slice):
@@ -366,7 +366,7 @@ class Evaluator(Reader):
         return found
 
     def box_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-        """The corner and the sizes of an element, a slice, or the whole buffer. Raises CompileError."""
+        """Corner and sizes of an element, a slice, or the whole buffer. Raises CompileError."""
         corner, sizes = self._ranges(node, buffer)
         for dimension, size in enumerate(sizes):
             if size is None:
@@ -380,8 +380,8 @@ class Evaluator(Reader):
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
     def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
-        """A bounding box of a part, in the buffer that stores it; data-dependent dimensions are whole. None if the
-        extent of such a dimension is not a number."""
+        """A bounding box in the buffer that stores a part; data-dependent dimensions are whole, and it is None if their
+        extent is not a number."""
         low, sizes = self._ranges(node, buffer)
         corner = list(self.stored_indices(node, buffer, low))
         stored = list(buffer.box([size or 0 for size in sizes]))
@@ -393,7 +393,7 @@ class Evaluator(Reader):
         return corner, stored
 
     def _ranges(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int | None]]:
-        """The lower bounds and the sizes of a part; None for sizes that are not constant."""
+        """Lower bounds and sizes; None for sizes that are not constant."""
         if not isinstance(node, ast.Subscript):
             if not all(isinstance(extent, int) for extent in buffer.extents):
                 raise self.error(node, f"the extents of {buffer.name} are not numbers: give a region")
@@ -449,7 +449,7 @@ class Evaluator(Reader):
         return found
 
     def _of_dtype(self, node: ast.Call, function: object, kwargs: dict[str, object]) -> object:
-        """Remove `dtype=` from the arguments of a function without such a parameter, and return it."""
+        """Removes `dtype=` if the function has no such parameter."""
         if "dtype" not in kwargs or not isinstance(function, FunctionType):
             return None
         is_known = any(function is known for known in words.FUNCTIONS.values())
@@ -461,7 +461,7 @@ class Evaluator(Reader):
         raise self.error(node, f"{ast.unparse(node.func)} gives no value here")
 
     def _intrinsic(self, node: ast.Call, word: IntrinsicWord) -> tuple[object, ast.Call]:
-        """Resolve `T.call_intrin("float32", "tir.exp", x)` to a call of `T.exp`; other intrinsics are unchanged."""
+        """`T.call_intrin("float32", "tir.exp", x)` is a call of `T.exp`; other intrinsics are unchanged."""
         name = self.evaluate(node.args[1]) if len(node.args) > 1 else None
         found = words.FUNCTIONS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
         return (
@@ -560,7 +560,7 @@ def vector_element(node: ast.Call, context: ast.expr_context) -> ast.Subscript:
 
 
 def adapted(values: Sequence[object]) -> list[object]:
-    """Cast index operands to the dtype of a narrower integer operand."""
+    """Index operands have the dtype of a narrower integer operand."""
     integers = [v for v in values if isinstance(v, Expr) and is_integer(v.dtype) and not isinstance(v, Const)]
     dtype = next((value.dtype for value in integers if not value.is_index), None)
     return [
@@ -579,7 +579,7 @@ def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
 
 
 def may_call(function: object, of_values: bool) -> bool:
-    """Whether a script may call `function`, with `of_values` on values of the program."""
+    """`of_values`: the arguments are values of the program."""
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
     if any(function is known for known in words.FUNCTIONS.values()) or isinstance(function, FunctionType):
@@ -604,7 +604,7 @@ def shown(value: object) -> str:
 
 
 def _is_affine(expr: Expr) -> bool:
-    """Whether an index is a leaf, or built by + and -, or by *, // and % with constants."""
+    """A leaf, or built by + and -, or by *, // and % with constants."""
     match expr:
         case Binary(kind=BinaryKind.ADD | BinaryKind.SUB):
             return True

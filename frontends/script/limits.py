@@ -65,8 +65,7 @@ def check_result(value: object) -> None:
 
 
 def size_of(value: object) -> int:
-    """The number of items, including nested ones; a list that occurs twice counts twice. Raises ValueError above the
-    limit."""
+    """Includes nested items; a list that occurs twice counts twice. Raises ValueError above the limit."""
     count = 0
     pending = [value]
     while pending:

@@ -83,7 +83,7 @@ class _ModuleReader(Evaluator):
         self.module = read_class(self.source, node, self.names)
 
     def import_from(self, node: ast.ImportFrom) -> None:
-        """Bind the script namespaces; other imports are ignored."""
+        """Imports other than the script namespaces are ignored."""
         for alias in node.names:
             if alias.name in ("tir", "tirx", "ir"):
                 self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
@@ -153,7 +153,7 @@ def read_module(
     names: Mapping[str, object],
     module: str | None = None,
 ) -> ModuleOp:
-    """The module of functions and other ops, called `module` in the script."""
+    """`module` is its name in the script."""
     nodes = [member for member in members if isinstance(member, ast.FunctionDef)]
     for node in nodes:
         kinds = [_last_name(decorator) for decorator in node.decorator_list]

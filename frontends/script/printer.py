@@ -94,7 +94,7 @@ def print_script(module: ModuleOp) -> str:
 
 
 def print_function(function: FuncOp) -> str:
-    """Print one function as `print_script` does inside of the class. Raises CompileError as it does."""
+    """As in `print_script`, inside of the class. Raises CompileError as it does."""
     module = function.parent_op()
     if not isinstance(module, ModuleOp):
         raise InternalError(f"@{function.sym_name.data} is in no module")
@@ -270,7 +270,7 @@ class FunctionPrinter:
             self._match_buffer(entry, buffer)
 
     def _end(self, ops: Sequence[Operation], start: int) -> int:
-        """The end of a run of ops about extents and the computations between them."""
+        """A run of ops about extents and the computations between them."""
         end = start
         for position, op in enumerate(ops[start:], start):
             if op in self._about:
@@ -299,7 +299,7 @@ class FunctionPrinter:
             self._write("pass")
 
     def _next(self, ops: Sequence[Operation], start: int) -> int:
-        """Print the next statement; return the position of the next op."""
+        """Returns the position of the next op."""
         if self._about and isinstance(ops[start].parent_op(), FuncOp):
             end = self._end(ops, start)
             if end > start:
@@ -434,7 +434,7 @@ class FunctionPrinter:
                 self._write(f"_ = {name}")
 
     def _while(self, ops: Sequence[Operation], op: WhileOp) -> None:
-        """`while A[0] < n:` for a loop without values, whose condition only computes."""
+        """Without loop-carried values; the condition only computes."""
         last = op.before_region.block.last_op
         if len(ops) > 1 or op.attributes or op.operands or not isinstance(last, ConditionOp):
             raise Mismatch
@@ -539,7 +539,7 @@ class FunctionPrinter:
         return [operand_text(o, v.type) for o, v in zip(operands, values, strict=True)], mine
 
     def _other(self, op: Operation) -> None:
-        """Print an op as `T.op(...)`. Raises CompileError for ops with regions."""
+        """`T.op(...)`. Raises CompileError for ops with regions."""
 
         def emit(values: list[SSAValue]) -> Operation:
             mine = op.clone_without_regions(dict(zip(op.operands, values, strict=True)))
@@ -609,7 +609,7 @@ def _dimension(op: DimOp) -> int | None:
 
 
 def statements(block: Block) -> list[Operation]:
-    """The ops of a block, without constants, which are printed at their uses."""
+    """Without constants, which are printed at their uses."""
     return [
         op
         for op in block.ops
@@ -629,7 +629,7 @@ def _only_computes(op: IfOp) -> bool:
 
 
 def _nest_of(op: ForOp, names: Mapping[SSAValue, object]) -> list[ForOp]:
-    """The longest perfect nest of serial loops with extents defined outside it: T.grid."""
+    """Serial loops with extents defined outside the nest: T.grid."""
     nest = [op]
     while is_bare(nest[-1]):
         ops = statements(nest[-1].body.block)

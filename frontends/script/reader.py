@@ -21,7 +21,7 @@ Handler = Callable[[Any, Any], Any]
 
 
 class Scope:
-    """Visible names: bindings of the program, innermost first, then names defined outside it."""
+    """Bindings of the program, innermost first, then names defined outside it."""
 
     def __init__(self, outside: Mapping[str, object]) -> None:
         self.outside = outside
@@ -56,7 +56,7 @@ class Reader:
         return self.source.error(node, message)
 
     def apply(self, node: Positioned, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """Call a function; its exceptions become errors at `node`."""
+        """Exceptions become errors at `node`."""
         try:
             return function(*args, **kwargs)
         except CompileError as failure:

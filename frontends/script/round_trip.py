@@ -93,7 +93,7 @@ _DEEPEST = 24
 
 
 class NotRaised(Exception):
-    """A value without an expression. `needed`: earlier ops whose results must be named to express it."""
+    """Results of the earlier ops `needed` must be named to express a value."""
 
     def __init__(self, *needed: Operation) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class Raiser:
     """Raises the ops of one statement to expressions.
 
     Values named in `trip` are these names. Ops in `window` directly precede the statement and become parts of
-    expressions. Earlier ops may be recomputed if the emitter shares them; `repeated` collects them.
+    expressions; earlier ops in `repeated` are recomputed, if the emitter shares them.
     """
 
     def __init__(self, trip: RoundTrip, window: Sequence[Operation]) -> None:
@@ -145,7 +145,7 @@ class Raiser:
         return NotRaised(*([] if isinstance(owner, Block) or self._is_ours(owner) else [owner]))
 
     def pointer(self, value: SSAValue) -> Pointer | Opaque:
-        """A pointer created at its use, or a value that is neither a scalar nor a buffer."""
+        """Created at its use, or a value that is neither a scalar nor a buffer."""
         found = self._names.get(value)
         if isinstance(found, Opaque):
             return found
@@ -345,7 +345,7 @@ class Raiser:
 
 
 def with_sign(expr: Expr, *, signed: bool) -> Expr:
-    """An integer read as signed or unsigned, with the same value in IR; other expressions are unchanged."""
+    """Integers have the same value in IR; other expressions are unchanged."""
     if not is_integer(expr.dtype) or has_sign(expr.dtype) == signed:
         return expr
     dtype = expr.dtype.removeprefix("u") if signed else unsigned(expr.dtype)
@@ -355,7 +355,7 @@ def with_sign(expr: Expr, *, signed: bool) -> Expr:
 
 
 def one_sign(operands: Sequence[Expr], signed: bool | None = None) -> list[Expr]:
-    """Operands of one signedness, by default that of the first operand that is not a constant."""
+    """By default that of the first operand that is not a constant."""
     if signed is None:
         first = next((operand for operand in operands if not isinstance(operand, Const)), operands[0])
         signed = has_sign(first.dtype)
@@ -401,7 +401,7 @@ class RoundTrip:
         extent: int | Expr | None = None,
         element: Attribute | None = None,
     ) -> None:
-        """Name a value. `extent` is that of a loop variable; for `element` see `named_value`."""
+        """`extent` is that of a loop variable; for `element` see `named_value`."""
         self.names[printed] = named_value(mine, name, element) if extent is None else Leaf.of(mine, name, extent)
         self._values[mine] = printed
 

@@ -30,7 +30,7 @@ _METHODS_OF_TVM = {
 
 
 class ScheduledModule(ModuleOp):
-    """The scheduled module; its errors name weft's counterparts of TVM's methods."""
+    """Errors name weft's counterparts of TVM's methods."""
 
     def __getattr__(self, name: str) -> NoReturn:
         way = f": {_METHODS_OF_TVM[name]}; modules of weft.tvm have it" if name in _METHODS_OF_TVM else ""

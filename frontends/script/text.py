@@ -66,8 +66,7 @@ class PythonNames:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """An unused name, reserved until its scope ends, without an underscore before its number, which IR would
-        drop."""
+        """Reserved until its scope ends. IR would drop a number after an underscore."""
         word = candidate = identifier(name, default)
         number = 0
         while any(candidate in scope for scope in self._scopes):
@@ -77,7 +76,7 @@ class PythonNames:
         return candidate
 
     def keep(self, name: str | None, default: str) -> str:
-        """An unused name, reserved to the end of the function."""
+        """Reserved to the end of the function."""
         word = self.new(name, default)
         self._scopes[0].add(word)
         return word
@@ -251,7 +250,7 @@ def buffer_options(type: MemRefType[Attribute], dtype: str) -> str:
 
 
 def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
-    """The annotation of a type other than a buffer; parameters of T.int64 or T.int32 are indices."""
+    """Parameters of T.int64 or T.int32 are indices."""
     if is_parameter and isinstance(type, IndexType):
         return "T.int64"
     if is_scalar(type) and type != IndexType() and not (is_parameter and name_of(type) in ("int32", "int64")):

@@ -62,7 +62,7 @@ class Symbol(Named):
 
 @dataclass(eq=False, repr=False)
 class Buffer:
-    """A buffer. `extents` are numbers, expressions, or None if unknown."""
+    """`extents` are numbers, expressions, or None if unknown."""
 
     value: SSAValue
     name: str
@@ -75,15 +75,15 @@ class Buffer:
 
     @property
     def stored(self) -> Buffer:
-        """The buffer that stores the elements; that of a view differs."""
+        """That of a view differs."""
         return self
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        """The indices of an element in `stored`, None if unknown."""
+        """In `stored`; None if unknown."""
         return tuple(indices)
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The sizes of a box in `stored`, 0 if unknown."""
+        """In `stored`; 0 if unknown."""
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:
@@ -91,7 +91,7 @@ class Buffer:
 
     @property
     def offset(self) -> Expr:
-        """The offset of the first element in `stored`, in elements."""
+        """In `stored`, in elements."""
         return _ZERO
 
     @property
@@ -189,8 +189,7 @@ def is_scalar(type: Attribute) -> bool:
 
 
 def named_value(value: SSAValue, name: str, element: Attribute | None = None) -> Leaf | Buffer | Opaque:
-    """Name a value; the extents of a buffer are those of its type. `element` is the element type if the type does not
-    determine it."""
+    """Extents of a buffer are those of its type. `element` is the element type if the type does not determine it."""
     if isinstance(value.type, MemRefType):
         buffer = Buffer(value, name, static_shape(value.type))
         buffer.stated_element = element
@@ -269,7 +268,7 @@ class FlatView(View):
 
 
 class RegionView(View):
-    """A box of another buffer that starts at `corner`, without its `first` leading dimensions."""
+    """Starts at `corner` of another buffer, without its `first` leading dimensions."""
 
     def __init__(self, whole: Buffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
         super().__init__(whole, name, sizes)
@@ -295,7 +294,7 @@ class RegionView(View):
 
 
 class ReshapedView(View):
-    """A dense row-major buffer of constant extents in another shape, or with strides from an offset."""
+    """Dense, row-major, of constant extents, or with strides from an offset."""
 
     def __init__(
         self, whole: Buffer, name: str, sizes: tuple[int, ...], strides: Sequence[int] = (), start: Expr = _ZERO
@@ -322,7 +321,7 @@ class ReshapedView(View):
 
 
 def divided(whole: Buffer, place: Expr) -> tuple[Expr, ...]:
-    """The indices at offset `place` of a dense buffer of constant extents."""
+    """At offset `place` of a dense buffer of constant extents."""
     found: list[Expr] = []
     extents = [static_extent(extent) or 1 for extent in whole.extents]
     for extent in reversed(extents[1:]):
@@ -332,7 +331,7 @@ def divided(whole: Buffer, place: Expr) -> tuple[Expr, ...]:
 
 
 def _greatest(expr: Expr) -> int | None:
-    """The maximum of sums and products of loop variables that start at 0, or None."""
+    """Of sums and products of loop variables that start at 0, or None."""
     match expr:
         case Const():
             return int(expr.value)
@@ -354,8 +353,8 @@ def _sum(left: Expr, right: Expr) -> Expr:
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
-    """The indices at offset `place`, a sum of multiples of the strides. A term without a stride belongs to the
-    dimension of stride 1. None if the sum does not determine the indices."""
+    """At offset `place`, a sum of multiples of the strides. A term without a stride belongs to the dimension of stride
+    1. None if the sum does not determine the indices."""
     if isinstance(place, Const) and (dense := _dense_indices(whole, int(place.value))) is not None:
         return dense
     strides = strides_in(whole)
@@ -379,7 +378,6 @@ def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
 
 
 def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
-    """The indices at a constant offset of a dense buffer."""
     shape = whole.type.get_shape()
     if strides_of(whole.type) is not None or any(extent <= 0 for extent in shape):
         return None
@@ -408,7 +406,7 @@ def _is(factor: Expr, stride: int | Expr) -> bool:
 
 
 def _terms(expr: Expr, kind: BinaryKind) -> list[tuple[BinaryKind, Expr]]:
-    """The terms of a sum with their signs; `kind` is that of the sum."""
+    """`kind` is that of the sum."""
     if isinstance(expr, Binary) and expr.kind in (BinaryKind.ADD, BinaryKind.SUB):
         right = BinaryKind.ADD if expr.kind is kind else BinaryKind.SUB
         return _terms(expr.left, kind) + _terms(expr.right, right)
