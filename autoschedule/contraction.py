@@ -189,7 +189,7 @@ def contraction_plan(
     passes_once = ahead and rows is not None and rows <= tile.rows
     work = threads_pay_from(target.processor)
     if ahead and rows is not None:
-        # With few rows, packing is slower than the products.
+        # With few rows, loading the packed factor takes longer than its products.
         work = work * min(rows, fitted.LOADED_ELEMENT) // fitted.LOADED_ELEMENT
     is_finished_at_tiles = rows is None and bool(consumers_of(pattern.block))
     plan = panels_of(

@@ -62,7 +62,6 @@ class PlannedRule:
         return self.schedule(sch, block, pattern_of(op_of(sch, block)), target)
 
     def schedule(self, sch: Schedule, block: BlockHandle, pattern: BlockPattern, target: Target) -> bool:
-        """Schedule a block. Returns whether the rule applies."""
         if self.normalize is not None and self.normalize(sch, block, pattern):
             pattern = pattern_of(op_of(sch, block))
         plan = self.plan(pattern, target, Sampled(sch))
@@ -320,7 +319,6 @@ class _Execution:
         return copy
 
     def _lay_out_before(self, staged: Staged, copy: BlockHandle) -> None:
-        """Give a copy its layout, and its block the loops of the layout."""
         sch, layout = self.sch, index_map(staged.layout)
         sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.made_by.is_producer else None)
         # Padding adds a loop for each dimension of the layout.

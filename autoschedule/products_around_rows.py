@@ -131,7 +131,6 @@ def _plan_of_rows(
 
 
 def _without_padding(plan: TilePlan) -> TilePlan:
-    """The plan for a block that is padded already."""
     staged = (replace(s, made_by=MadeBy.COPY) if s.made_by is MadeBy.PADDING else s for s in plan.staged)
     result = None if plan.result is None else replace(plan.result, padded=False)
     return replace(plan, padding=(), staged=tuple(staged), result=result)

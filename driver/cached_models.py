@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CachedModel:
-    """A model in a file, for a target and options."""
-
     path: Path
     key: str
     store: CompileCache

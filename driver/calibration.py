@@ -93,7 +93,6 @@ class Distribution:
             self.greatest = max(self.greatest, float(numbers.max()))
 
     def count(self, numbers: Array) -> None:
-        """Count numbers within the range."""
         at = (numbers.reshape(-1).astype(np.float64) - self.least) * (_BINS / (self.greatest - self.least))
         self.counts += np.bincount(np.minimum(at.astype(np.int64), _BINS - 1), minlength=_BINS)
 

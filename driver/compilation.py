@@ -28,7 +28,6 @@ def lowered(pipeline: Pipeline) -> Pipeline:
 
 
 def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
-    """Compile the kernels of a model separately, and describe them. Other programs are unchanged."""
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
     source = ModelReport(pipeline.module, pipeline.target)

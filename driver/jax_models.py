@@ -145,7 +145,6 @@ def _reader(aval: Any) -> Callable[[Any], Any]:
 
 
 def _writer(aval: Any) -> Callable[[Any], Any]:
-    """A function from an array to a JAX array over the same memory."""
     jax = jax_module()
     if _is_key(aval):
         implementation = _KEYS.get(str(aval.dtype))

@@ -26,7 +26,6 @@ from weft.support.build_options import BuildOptions
 
 
 def find_kernels(pipeline: Pipeline) -> list[ModelKernel]:
-    """Returns the kernels of a module of tir functions, which is unchanged."""
     module, options = pipeline.module, pipeline.options
     known = named_ops(module)
     functions = _functions_apart(module, options, known)
@@ -50,7 +49,6 @@ def find_kernels(pipeline: Pipeline) -> list[ModelKernel]:
 def _functions_apart(
     module: ModuleOp, options: BuildOptions, known: dict[str, Operation]
 ) -> dict[FuncOp, tuple[Operation, ...]]:
-    """The functions that are kernels, with the ops that each refers to."""
     scheduled: set[str] = set()
     for schedule in schedules_of(module) if options.scheduled else ():
         scheduled |= scheduled_by(schedule, module)

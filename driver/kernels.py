@@ -309,7 +309,6 @@ def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
 
 
 def _read(module: ModuleOp, kernels: Sequence[ModelKernel]) -> dict[str, FuncOp]:
-    """Add the declarations of compiled kernels to a module. Returns their callers by name."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
     texts = [text for kernel in compiled for text in (kernel.declarations, kernel.caller)]
     callers: dict[str, FuncOp] = {}

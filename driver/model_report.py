@@ -34,8 +34,6 @@ Shapes: TypeAlias = "Mapping[str, Sequence[int] | int] | None"
 
 @dataclass
 class _Use:
-    """A kernel in one call of a function, with running totals."""
-
     kernel: ModelKernel
     calls: int = 0
     flops: KnownExtent | None = 0
@@ -109,7 +107,6 @@ class ModelReport:
         return [name for name in self._callers if name not in called]
 
     def rows(self, name: str, shapes: Shapes) -> Sequence[KernelRow]:
-        """Returns the kernels in order of their first calls."""
         uses: dict[str, _Use] = {}
         self._count(SymbolicFunction.of_entry(self._callers[name], shapes), 1, uses)
         found: list[KernelRow] = []

@@ -20,7 +20,6 @@ def register_formatters(shell: Any) -> None:
 
 
 def operation_html(operation: Operation) -> str:
-    """A module that has a script as script, anything else as IR."""
     own = getattr(operation, "_repr_html_", None)
     if own is not None:
         return own()

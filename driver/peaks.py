@@ -97,7 +97,6 @@ class PeakMeter:
         self.peaks = replace(self.peaks, gflops=rates)
 
     def measure_memory(self, rounds: int) -> None:
-        """Keep the best of `rounds`."""
         bandwidths = (
             bandwidth(self._target, kind, place, size, rounds) for place, size in self._places for kind in MEMORY_KINDS
         )

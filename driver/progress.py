@@ -15,7 +15,6 @@ class Progress:
     no terminal, or for fewer than two items."""
 
     def __init__(self, subject: str, total: int, note: str = "") -> None:
-        """`total` is the number of items; `note` is shown after their count."""
         self._subject, self._total, self._note = subject, total, note
         self._done, self._start, self._width = 0, 0.0, 0
         self._lock = Lock()
@@ -39,7 +38,6 @@ class Progress:
         self._task = self._bar.add_task(self._count(), total=self._total)
 
     def advance(self) -> None:
-        """Count one more item, from any thread."""
         with self._lock:
             self._done += 1
             if self._bar is not None:

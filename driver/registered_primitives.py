@@ -94,7 +94,6 @@ def _check(step: Step, primitive: type[Primitive]) -> None:
 
 
 def _method(step: Step) -> Callable[..., Any]:
-    """A method like those in `schedule/schedule.py`."""
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     position = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for declared in step.parameters:

@@ -85,7 +85,6 @@ class RepeatingFunction(Function):
 def add_repeating_versions(
     library: Library, model: Callable[[], UnifiedModel | None], stage: Callable[[ModuleOp], Pipeline]
 ) -> None:
-    """Let the function of an imported model use versions that are compiled through `stage`."""
     if "main" not in library or library.target.obstacle or not library["main"].signature.extent_symbols:
         return
     versions = VersionBuilder(library, stage)

@@ -88,8 +88,6 @@ def space_of(
 
 
 def default_program(target: Target) -> Program:
-    """The rules of default schedules, whose choices form the space."""
-
     def program(sch: Schedule) -> object:
         return schedule_by_rules(sch, target, sch.replayed) if isinstance(sch, SteeredSchedule) else None
 

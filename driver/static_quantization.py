@@ -42,8 +42,6 @@ _RULES: Final = tuple(name for name in DEFAULT_RULES if name != "transposed_conv
 
 @dataclass(frozen=True)
 class QuantizedActivation:
-    """The range of an activation, mapped to integers from 0 to 255."""
-
     name: str
     low: float
     high: float
@@ -75,7 +73,6 @@ class StaticRounding:
 def quantize_statically(
     module: ModuleOp, data: CalibrationData, rounding: StaticRounding
 ) -> tuple[ModuleOp, list[QuantizedLayer], list[QuantizedActivation]]:
-    """A copy of a module whose entry function has 8-bit layers, and the errors of layers and activations."""
     base = copy_of(module)
     for each in (
         GraphInferTypesPass(),

@@ -165,7 +165,6 @@ def load(place: str) -> Any:
 
 
 def register_dialects(ctx: Context, *universes: Universe) -> None:
-    """Register the dialects of `universes`; weft's operations extend those of xDSL."""
     for universe in universes:
         for name, factory in universe.all_dialects.items():
             ctx.register_dialect(name, partial(_extended, name, factory) if name in UPSTREAM_OPERATIONS else factory)

@@ -155,7 +155,6 @@ def add_versions_on_use(
 
 
 def _adopt_constants(module: ModuleOp, pool: Sequence[Array]) -> None:
-    """Share the memory of a module's constants with equal arrays of the pool."""
     for op in module.ops:
         if not isinstance(op, GlobalOp) or op.constant is None:
             continue

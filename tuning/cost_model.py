@@ -62,8 +62,6 @@ class CostModel(Protocol):
 
 
 class AnalyticalModel:
-    """Cycles of the cost estimate (`plans/cost.py`)."""
-
     name = "analytical"
     choice = 2
 

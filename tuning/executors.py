@@ -33,8 +33,6 @@ _FORMS: Final = "a number of processes, dask:ADDRESS, ray or ray:ADDRESS"
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """The machine and versions that a call ran with."""
-
     host: str
     machine: str
     """The kind of the machine (`machine_kind`)."""

@@ -84,7 +84,6 @@ class Record:
 
     @cached_property
     def uid(self) -> bytes:
-        """Identifies the record, in 16 bytes."""
         return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=16).digest()
 
 

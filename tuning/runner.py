@@ -41,8 +41,6 @@ class WorkerLimits:
 
 @dataclass(frozen=True)
 class Scale:
-    """References for measurements of a workload."""
-
     reference: Built
     """The program with its default schedule, which defines the results."""
     incumbent: Built | None

@@ -74,7 +74,7 @@ def last_line(failure: Exception) -> str:
 
 
 def parse_attribute(text: str) -> Attribute:
-    """Raises CompileError."""
+    """Parse MLIR text. Raises CompileError."""
     try:
         parser = BitsParser(context(), text)
         attribute = parser.parse_attribute()
@@ -86,7 +86,7 @@ def parse_attribute(text: str) -> Attribute:
 
 
 def parse_operations(text: str) -> list[Operation]:
-    """Without a module around it. Raises CompileError."""
+    """Parse MLIR text without a module. Raises CompileError."""
     try:
         module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:

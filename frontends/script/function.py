@@ -462,7 +462,7 @@ class FunctionParser(Evaluator):
         return buffer
 
     def _row_padding(self, node: ast.expr, name: str, shape: Sequence[object]) -> list[list[int]]:
-        """As `tir.storage_align`: rows may have padding."""
+        """The padding of rows, as `tir.storage_align`."""
         given = items(self.evaluate(node) or ())
         strides = [None if stride is None else static_extent(self._size(node, stride, "a stride")) for stride in given]
         padding: list[list[int]] = []

@@ -137,7 +137,7 @@ class StatementParser(FunctionParser):
         return False
 
     def _word(self, node: ast.expr) -> object:
-        """None for a function of the module."""
+        """The callee, or None if it is a function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
         is_vector = isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "vstore")
@@ -306,7 +306,7 @@ class StatementParser(FunctionParser):
         return vector_element(ast.copy_location(ast.Call(node.func, [node.args[0], *dtype], []), node), ast.Store())
 
     def _lane_count(self, node: ast.expr) -> int | None:
-        """In `T.Ramp(...)`, `T.Broadcast(...)`, `A.vload(..., "float32x4")` or a slice."""
+        """The lanes of `T.Ramp(...)`, `T.Broadcast(...)`, `A.vload(..., "float32x4")` or a slice."""
         match node:
             case ast.Slice(upper=ast.expr() as upper, lower=lower, step=step):
                 low = as_expr(0) if lower is None else self.index(lower, "the start of a slice")

@@ -75,15 +75,15 @@ class Buffer:
 
     @property
     def stored(self) -> Buffer:
-        """That of a view differs."""
+        """The buffer of the elements; a view has another one."""
         return self
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        """In `stored`; None if unknown."""
+        """Indices in `stored`, or None if unknown."""
         return tuple(indices)
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """In `stored`; 0 if unknown."""
+        """Sizes in `stored`, 0 if unknown."""
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:
@@ -91,7 +91,7 @@ class Buffer:
 
     @property
     def offset(self) -> Expr:
-        """In `stored`, in elements."""
+        """Offset in `stored`, in elements."""
         return _ZERO
 
     @property
