@@ -1,11 +1,13 @@
 """Separate, concurrent compilation of a model's kernels, once for equal ones, unless they are in the compile cache.
 
-func.func @main(...)            { func.call @relu(...)  func.call @relu_1(...) }
-func.func private @relu(...)    { ... }
-func.func private @relu_1(...)  { the same }
-// becomes
-func.func @main(...)            { func.call @kernel_3f2a...(...)  func.call @kernel_3f2a...(...) }
-func.func private @kernel_3f2a...(...) attributes {low.params = ...}     // code in a separate object
+    func.func @main(...)            { func.call @relu(...)  func.call @relu_1(...) }
+    func.func private @relu(...)    { ... }
+    func.func private @relu_1(...)  { the same }
+    // becomes
+    func.func @main(...)            { func.call @kernel_3f2a...(...)  func.call @kernel_3f2a...(...) }
+    func.func private @kernel_3f2a...(...) attributes {low.params = ...}     // code in a separate object
+
+Callers are compiled with the rest of the module.
 """
 
 from __future__ import annotations

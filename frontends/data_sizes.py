@@ -1,5 +1,8 @@
-"""Operators whose results have sizes that depend on data: an operator of `te.ops` with room for all results and their
-count, `graph.match_shape` of the count, and the prefix of the results."""
+"""Operators whose results have sizes that depend on data.
+
+Each is an operator of `te.ops` with room for all results and their count, `graph.match_shape` of the count, and the
+prefix of the results.
+"""
 
 from __future__ import annotations
 

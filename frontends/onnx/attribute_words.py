@@ -1,5 +1,8 @@
-"""Allowed values of string attributes, and lower bounds of integer attributes, from the text of ONNX's definitions:
-`onnx.defs` states only types. Converters check words that only some opsets allow."""
+"""Allowed values of string attributes, and lower bounds of integer attributes.
+
+They are from the text of ONNX's definitions: `onnx.defs` states only types. Converters check words that only
+some opsets allow.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Converters of operators that are other names of functions of `te.ops` (`weft.texpr.spellings`), on operands in the
-element type that PyTorch computes in."""
+"""Converters of operators that are other names of functions of `te.ops` (`weft.texpr.spellings`). Operands
+are converted to the element type that PyTorch computes in."""
 
 from __future__ import annotations
 

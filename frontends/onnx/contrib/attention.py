@@ -32,6 +32,7 @@ def check_flag_off(node: Node, name: str, is_on: bool | float | None, reason: st
 
 
 def check_absent(node: Node, reason: str, *inputs: int) -> None:
+    """Raises `Refusal` for inputs that are given."""
     for index in inputs:
         if node.has(index):
             raise node.refuse(f"input {node.input_name(index)} is not supported: {reason}")
