@@ -230,7 +230,7 @@ def _slab_bytes(roles: ConvolutionRoles) -> int:
 
 
 def _window(roles: ConvolutionRoles) -> list[int]:
-    """Column by column if rows share elements of their windows."""
+    """Reduction iterators, column by column if rows share elements of their windows."""
     if not roles.sums_one_window:
         return list(roles.reduced)
     column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]

@@ -390,8 +390,8 @@ class _Execution:
             self._fuse(group)
 
     def _loops_of_iterators(self) -> Sequence[LoopHandle]:
-        """Without loops of extent 1 that no iterator depends on, which `rfactor` leaves for parts of a single
-        element."""
+        """The loops around the block without those of extent 1 that no iterator depends on, which `rfactor` leaves for
+        parts of a single element."""
         loops = self.sch.get_loops(self.block)
         if len(loops) <= len(self.axes):
             return loops

@@ -197,7 +197,8 @@ def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
 
 
 def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
-    """Chains of dependent operations of functions overlap; loads and stores bound shorter bodies."""
+    """Several vectors if functions form chains of dependent operations, which overlap; loads and stores bound shorter
+    bodies."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
     return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
@@ -336,7 +337,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
 
 
 def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -> int:
-    """Whole vectors, no more than the extent requires."""
+    """Elements of whole vectors, no more than the extent requires."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
     return decisions.choose(sorted({default, *widths}), default)
 
@@ -535,7 +536,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Reduce consecutive elements with accumulators that depend on each other, such as the greatest value and its
     index: each lane reduces its share of a row (`rfactor`), then lanes are combined one by one.
 
-    Not applicable if the innermost iterator does not reduce consecutive elements, or has at most as many as lanes.
+    Not applicable if the innermost iterator does not reduce consecutive elements, or has no more steps than lanes.
     """
     pattern = pattern_of(op_of(sch, block))
     if pattern.updates is None or all(update.operation is not None for update in pattern.updates):

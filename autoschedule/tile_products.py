@@ -99,7 +99,7 @@ def _has_tiles(target: Target, loads: tuple[FactorLoad, FactorLoad]) -> bool:
 
 
 def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Target) -> bool:
-    """Whether the left factor stays in L2 while packed panels come from beyond L2."""
+    """Whether the left factor stays in L2 while packed panels are read from beyond L2."""
     rows, count = roles.row_count, None if roles.columns is None else roles.columns // panels.tile.columns
     if not roles.right.constant or rows is None or rows * row_bytes * fitted.L2_PER_LEFT > target.l2_bytes:
         return False
@@ -107,7 +107,7 @@ def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Ta
 
 
 def padded_steps(steps: int, group: int) -> int:
-    """Padded to the fewest iterations, then the least padding."""
+    """Pad to the fewest iterations, then the least padding."""
     whole = [-(-steps // depth) * depth for depth in depths_of(group)]
     return min(whole, key=lambda padded: (padded // depth_of(padded, group), padded))
 

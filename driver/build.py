@@ -300,7 +300,7 @@ def _module_of(
     binds: Binds | None,
     stopwatch: Stopwatch,
 ) -> ModuleOp:
-    """May be modified. A stage schedule gets no default schedule."""
+    """The module may be modified. A stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.driver.programs import parse, refuse_file_name  # start-up: 231 ms

@@ -40,8 +40,8 @@ def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
 
 
 def _add_versions(pipeline: Pipeline) -> dict[str, str]:
-    """For few iterations of kernels that users neither scheduled nor tuned. Returns the kernel of each version, by
-    name."""
+    """Add versions for few iterations of kernels that users neither scheduled nor tuned. Returns the kernel of each
+    version, by name."""
     module, options = pipeline.module, pipeline.options
     if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
         return {}

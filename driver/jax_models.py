@@ -132,7 +132,7 @@ def _is_key(aval: Any) -> bool:
 
 
 def _reader(aval: Any) -> Callable[[Any], Any]:
-    """From a leaf to an array over the same memory, with the element type of the program."""
+    """A function from a leaf to an array over the same memory, with the element type of the program."""
     jax = jax_module()
     if _is_key(aval):
         return lambda leaf: np.asarray(jax.random.key_data(leaf))

@@ -175,7 +175,7 @@ class _Lexer(MLIRLexer):
 
 @lru_cache(maxsize=1 << 14)
 def _integer(number: int) -> IntAttr:
-    """Shared: making and verifying an attribute takes longer than finding it."""
+    """Attributes are shared: making and verifying one takes longer than finding it."""
     return IntAttr(number)
 
 
@@ -365,7 +365,7 @@ class LocatedParser(BitsParser):
         self.raise_error(f"value %{name} is used but not defined{near}", use)
 
     def parse_optional_attr_dict(self) -> dict[str, Attribute]:
-        """Also attributes that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
+        """Parse attributes, including those that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
         inherent: dict[str, Attribute] = {}
         while self._current_token.kind is MLIRTokenKind.BARE_IDENT and self._current_token.text in _INHERENT:
             name = self.parse_identifier()

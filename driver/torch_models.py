@@ -184,7 +184,7 @@ class _SizeSource:
 
 
 def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
-    """Ordered so that each extent has at most one name that does not occur before."""
+    """The extents are ordered so that each has at most one name that does not occur before."""
     open_places = [
         (argument, axis, extent)
         for argument in arguments

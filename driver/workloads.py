@@ -27,7 +27,7 @@ def is_taken_along(op: Operation | None) -> bool:
 
 
 def function_digest(function: FuncOp, needed: Sequence[Operation]) -> bytes:
-    """Independent of the function's name and those of data."""
+    """A digest that is independent of the function's name and those of data."""
     if needed:
         function, needed = copy_of(function), [copy_of(op) for op in needed]
     for at, op in enumerate(op for op in needed if isinstance(op, GlobalOp)):

@@ -113,7 +113,7 @@ class DataSizes:
         return _op("searchsorted", ends, _op("iota", shape=[total]), side="right")
 
     def numbers(self, start: Value, limit: Value, step: Value) -> Value:
-        """From `start` to `limit`, exclusive, of the dtype of all three."""
+        """The numbers from `start` to `limit`, exclusive, of the dtype of all three."""
         is_integer = "int" in start.dtype
         wide = "int64" if is_integer else "float64"
         first, last, gap = (value.astype(wide) for value in (start, limit, step))

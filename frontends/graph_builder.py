@@ -233,7 +233,7 @@ def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp],
 
 
 def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
-    """By the bounds of names, or None if unknown."""
+    """A maximum by the bounds of names, or None if unknown."""
     while isinstance(extent, Expression) and (names := names_in(extent) & bound.keys()):
         most = {name: bound[name].bounds[bound[name].bound_names.index(name)] for name in names}
         if None in most.values() or not _grows_with(extent, names):

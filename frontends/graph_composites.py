@@ -54,7 +54,7 @@ def _shape(shape: Any) -> tuple[Any, ...]:
 def nll_loss(
     predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
 ) -> Any:
-    """Of log probabilities; the class axis is 1, or the only one."""
+    """The loss of log probabilities; the class axis is 1, or the only one."""
     axis = min(predictions.ndim - 1, 1)
     counts = _op("not_equal", targets, ignore_index)
     kept = _op("where", counts, targets, 0)

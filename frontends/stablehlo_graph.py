@@ -125,7 +125,7 @@ def _is_control(op: Operation) -> bool:
 
 
 def is_registered_call(op: Operation) -> bool:
-    """Registered by the user, without a tensor expression."""
+    """Whether the user registered the callee, without a tensor expression."""
     return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 

@@ -127,7 +127,7 @@ def _lone_use(value: SSAValue) -> Operation | None:
 
 
 def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Row | None:
-    """Read by a dynamic slice and a reshape."""
+    """The row that a dynamic slice and a reshape read."""
     if op.name != "stablehlo.dynamic_slice" or _is_inside(op.operands[0], loop.body.block):
         return None
     direction = _direction(op.operands[1:], counter, bound)
@@ -148,7 +148,7 @@ def _covers(extent: int, bound: SSAValue) -> bool:
 
 
 def _stack(place: int, value: SSAValue, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Stack | None:
-    """Written by a dynamic update of a row."""
+    """The tensor of which a dynamic update writes a row."""
     op, argument = value.owner, loop.body.block.args[place]
     if not isinstance(op, TensorOp) or op.name != "stablehlo.dynamic_update_slice" or op.operands[0] is not argument:
         return None

@@ -1,9 +1,9 @@
 """Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`, `weft.lower(s, [A,
 C])`.
 
-Requests run as schedule primitives, which check them, when the function is created: first caches and factored
-reductions, which create stages, then for each stage, from the last to the first, compute_at or compute_inline and the
-other requests in order.
+Requests run as schedule primitives, which check them, when the function is created: caches and factored reductions,
+which create stages, then for each stage, from the last to the first, compute_at or compute_inline and the other
+requests in order.
 """
 
 from __future__ import annotations

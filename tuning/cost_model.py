@@ -109,7 +109,7 @@ class BoostedTrees:
         self._new = 0
 
     def to_text(self) -> str:
-        """As JSON: trees are trained again, so that no library format is read from a file."""
+        """The samples as JSON: trees are trained again, so that no library format is read from a file."""
         rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
         return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
 
@@ -156,8 +156,8 @@ def cost_model() -> CostModel:
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's: 1 for the same order, -1 for the reverse, 0 for fewer than two values; equal values share their mean
-    rank."""
+    """Spearman's coefficient: 1 for the same order, -1 for the reverse, 0 for fewer than two values; equal values share
+    their mean rank."""
     first, second = _ranks(predicted), _ranks(measured)
     mean = (len(first) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))

@@ -140,7 +140,7 @@ class Database:
         self._connection.close()
 
     def add(self, *entries: Workload | Record) -> int:
-        """In one transaction; returns the number of new records."""
+        """Add entries in one transaction; returns the number of new records."""
         with self._errors(), self._changes():
             return self._add(entries)
 
@@ -166,7 +166,7 @@ class Database:
     def best(
         self, workload: str, target: str, machine: str, limit: int = 1, *, until: int | None = None
     ) -> list[Record]:
-        """Fastest first; with `until` (see `begin_search`) only up to that record."""
+        """Records, fastest first; with `until` (see `begin_search`) only up to that record."""
         last = "" if until is None else " AND r.id <= ?"
         query = f"{_RECORDS} WHERE {_PLACE} AND r.seconds IS NOT NULL{last} ORDER BY r.seconds LIMIT ?"
         values = (workload, target, machine, *(() if until is None else (until,)), limit)
@@ -190,7 +190,7 @@ class Database:
         return next(self._select(query, values), None)
 
     def number(self, record: Record) -> int:
-        """Increases in insertion order; 0 if the record is absent."""
+        """A number that increases in insertion order; 0 if the record is absent."""
         with self._errors():
             row = self._connection.execute("SELECT id FROM records WHERE uid = ?", (record.uid,)).fetchone()
         return 0 if row is None else row[0]
@@ -210,7 +210,7 @@ class Database:
                     continue  # damaged
 
     def records(self, workload: str | None = None) -> Iterator[Record]:
-        """In insertion order."""
+        """Records in insertion order."""
         if workload is None:
             return self._select(f"{_RECORDS} ORDER BY r.id", ())
         return self._select(f"{_RECORDS} WHERE r.workload = ? ORDER BY r.id", (workload,))
@@ -269,7 +269,7 @@ class Database:
         return None if row is None else row[0]
 
     def export(self, file: TextIO) -> int:
-        """As lines of JSON; returns the number of records."""
+        """Write lines of JSON; returns the number of records."""
         count = 0
         for workload in self.workloads():
             file.write(to_line(workload) + "\n")

@@ -291,8 +291,8 @@ def _library(module: str, name: str, extra: str) -> Any:
 
 @contextmanager
 def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]:
-    """By name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises `CompileError` that names the
-    argument, also if nothing answers."""
+    """An executor, or one by name: a number of processes, `dask:ADDRESS`, `ray` or `ray:ADDRESS`. Raises `CompileError`
+    that names the argument, also if nothing answers."""
     if isinstance(given, Executor):
         yield given
         return

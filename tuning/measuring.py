@@ -3,7 +3,7 @@
 A candidate runs on the same random arguments as the reference, the program with its default schedule, and must compute
 the same results up to rounding. Repeated calls are timed on these arguments, which stay in cache if they fit (warm).
 Large constants of a model with many of them are evicted before each call, as in the model. Candidates are built before,
-since nothing else should run on the cores. Kernels are measured by their device's clock, on device memory.
+because the cores should run no other work. Kernels are measured by their device's clock, on device memory.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Measured:
 def measure(
     built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats, limits: Limits
 ) -> Measured | Failure:
-    """In a child process; results are compared with the reference."""
+    """Call a candidate in a child process, and compare results with the reference."""
     if built.kernels is not None:
         # Drivers reserve addresses for all memory of their devices, so address space does not measure memory in use.
         limits = replace(limits, memory_bytes=0)
@@ -115,7 +115,7 @@ def measure(
 
 
 def _measure_on_device(built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats) -> Measured:
-    """In a process that exits when the device fails, because its context is then unusable."""
+    """Measure in a process that exits when the device fails, because its context is then unusable."""
     try:
         return measure_here(built, reference, arguments, repeats)
     except DeviceError as error:
@@ -168,7 +168,7 @@ def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: i
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
-    """For each repeat; if there are enough, only for those without preemption."""
+    """Seconds of each repeat; if there are enough, only for those without preemption."""
     number = 1
     calm: list[float] = []
     disturbed: list[float] = []
@@ -226,7 +226,7 @@ class _Reference:
         _function(reference)(*self.expected)
 
     def arguments(self) -> list[Any]:
-        """Always in the same memory: all candidates have the same alignment and no page faults."""
+        """Arguments in the same memory for each call: all candidates have the same alignment and no page faults."""
         for value, drawn in zip(self._values, self.drawn, strict=True):
             if isinstance(value, np.ndarray):
                 np.copyto(value, drawn)

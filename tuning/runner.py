@@ -78,7 +78,7 @@ def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | Non
 
 
 def measure_default(measure: Measure, scale: Scale) -> Measurement:
-    """Twice, because the first run in a process is slower."""
+    """Measure twice, because the first run in a process is slower."""
     outcomes = [_run(measure, scale.reference, scale, 1.0) for _ in range(2)]
     for outcome in outcomes:
         if outcome.seconds is None:

@@ -84,7 +84,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], KnownExten
 
 
 def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """Rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is unknown."""
+    """The quotient is rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is unknown."""
     if not is_not_negative(b):
         if not is_not_negative(negated := graph_shapes.multiply(b, -1)):
             raise _UndecidedError(f"the sign of {b} is not known")

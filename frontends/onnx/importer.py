@@ -409,7 +409,7 @@ class Scope:
         place: str,
         schema: Schema | None = None,
     ) -> Sequence[Entry | None]:
-        """By expansion of the function that defines the operator."""
+        """Expand the function that defines the operator."""
         given = {attribute.name: attribute for attribute in proto.attribute}
         for default in function.attribute_proto:
             given.setdefault(default.name, default)
@@ -441,7 +441,7 @@ def _number_of_nodes(
     found: dict[tuple[str, str], int],
     depth: int = 0,
 ) -> int:
-    """Includes nested graphs and expanded functions, which `found` caches."""
+    """The number includes nested graphs and expanded functions, which `found` caches."""
     if depth > _DEEPEST:
         return _ENDLESS
     total = 0
@@ -475,7 +475,8 @@ def _has_body(schema: Schema | None) -> bool:
 
 
 def _body(node: Node, opset: int) -> FunctionProto:
-    """For the newest opset up to that of the model. Raises `Refusal` if no function defines the operator."""
+    """The definition is that of the newest opset up to the model's. Raises `Refusal` if no function defines the
+    operator."""
     schema: Schema | None = node.schema
     text = b""
     if schema is not None and schema.has_function:

@@ -116,7 +116,7 @@ def evaluated(value: Value, found: dict[SSAValue, KnownTensor | None]) -> KnownT
 
 
 def _evaluated(value: Value, found: Mapping[SSAValue, KnownTensor | None]) -> Mapping[SSAValue, KnownTensor | None]:
-    """Also of the values that it is computed from."""
+    """The elements of the value and of those that it is computed from."""
     arrays: dict[SSAValue, NDArray[Any]] = {}
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:

@@ -89,7 +89,7 @@ def conv_transposed(
     given_pads: Sequence[int] | None,
     wanted: Sequence[int] | None = None,
 ) -> Value:
-    """Without the bias; `wanted` are the spatial extents of the result."""
+    """The bias is not added; `wanted` are the spatial extents of the result."""
     space = _spatial(node, data)
     kernel, extents = kernel_of(node, weight, space), data.shape[2:]
     strides = node.integers("strides", count=space) or [1] * space

@@ -194,7 +194,7 @@ def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -
 
 
 def _shifted(node: Node, data: Value, zero: Value | None, axis: int) -> Value:
-    """As int16, which represents the difference; the zero point is a scalar or one per element of an axis."""
+    """The difference is int16; the zero point is a scalar or one per element of an axis."""
     if zero is None:
         return data
     moved, zero = ops.cast(data, "int16"), parameter_of(node, ops.cast(zero, "int16"), data.shape[axis])

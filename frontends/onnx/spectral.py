@@ -35,7 +35,7 @@ def _with_both_parts(node: Node, data: Value) -> Value:
 
 
 def _wide(data: Value) -> Value:
-    """In float64: cancellation in a sum over a signal leaves errors of the size of the largest elements."""
+    """The data in float64: cancellation in a sum over a signal leaves errors of the size of the largest elements."""
     return data if data.dtype == "float64" else ops.cast(data, "float64")
 
 

@@ -49,7 +49,7 @@ _INDEX = IndexType()
 def buffer_type(
     shape: Sequence[object], dtype: str, scope: str, strides: tuple[int | None, ...] | None = None
 ) -> MemRefType[Attribute]:
-    """Dense if `strides` is None."""
+    """The buffer is dense if `strides` is None."""
     extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
     space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
     dense = MemRefType(value_type_of(dtype), extents, memory_space=space)
@@ -273,7 +273,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def trial(self, block: Block) -> Generator[Callable[[], None]]:
-        """Without a call of the yielded function, the state is restored."""
+        """Unless the yielded function is called, the state is restored."""
         target, outer, memory = self._blocks[-1], self._written[-1], self._memory
         depth = len(self._blocks)
         kept = False

@@ -74,7 +74,7 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
 
 
 class Evaluator(Reader):
-    """At module level; `StatementParser` evaluates expressions of a function."""
+    """Evaluates expressions at module level; `StatementParser` evaluates expressions of a function."""
 
     lane: Expr | None = None
     names_are_sizes = False

@@ -83,7 +83,7 @@ class HandleParameter:
 
 @dataclass
 class PendingCall:
-    """Checked against its callee once all functions are parsed."""
+    """A call, checked against its callee once all functions are parsed."""
 
     op: CallOp
     node: ast.Call

@@ -65,7 +65,8 @@ def check_result(value: object) -> None:
 
 
 def size_of(value: object) -> int:
-    """Includes nested items; a list that occurs twice counts twice. Raises ValueError above the limit."""
+    """The number of items includes nested ones; a list that occurs twice counts twice. Raises ValueError above the
+    limit."""
     count = 0
     pending = [value]
     while pending:

@@ -94,7 +94,7 @@ def print_script(module: ModuleOp) -> str:
 
 
 def print_function(function: FuncOp) -> str:
-    """As in `print_script`, inside of the class. Raises CompileError as it does."""
+    """Print as `print_script` does inside of the class. Raises CompileError as it does."""
     module = function.parent_op()
     if not isinstance(module, ModuleOp):
         raise InternalError(f"@{function.sym_name.data} is in no module")
@@ -434,7 +434,7 @@ class FunctionPrinter:
                 self._write(f"_ = {name}")
 
     def _while(self, ops: Sequence[Operation], op: WhileOp) -> None:
-        """Without loop-carried values; the condition only computes."""
+        """The loop carries no values, and the condition only computes."""
         last = op.before_region.block.last_op
         if len(ops) > 1 or op.attributes or op.operands or not isinstance(last, ConditionOp):
             raise Mismatch
@@ -609,7 +609,7 @@ def _dimension(op: DimOp) -> int | None:
 
 
 def statements(block: Block) -> list[Operation]:
-    """Without constants, which are printed at their uses."""
+    """Ops other than constants, which are printed at their uses."""
     return [
         op
         for op in block.ops

@@ -39,9 +39,9 @@ def state_regions(module: ModuleOp) -> None:
 
 
 def buffers_in_text_order(block: BlockOp) -> list[SSAValue]:
-    """In the order of scripts and TVM: those of `tir.reads`, accumulators of a reduction initialised elsewhere, then
-    others in the order of the text. Loads have another order: an operand of an accumulation precedes the load of the
-    accumulator."""
+    """The order is that of scripts and TVM: those of `tir.reads`, accumulators of a reduction initialised elsewhere,
+    then others in the order of the text. Loads have another order: an operand of an accumulation precedes the load of
+    the accumulator."""
     order: dict[SSAValue, None] = {}
     reduces = block.init is None and any(kind is IterKind.REDUCE for kind in block.kinds)
     seen = set[SSAValue]()

@@ -145,7 +145,7 @@ class Raiser:
         return NotRaised(*([] if isinstance(owner, Block) or self._is_ours(owner) else [owner]))
 
     def pointer(self, value: SSAValue) -> Pointer | Opaque:
-        """Created at its use, or a value that is neither a scalar nor a buffer."""
+        """A pointer created at its use, or a value that is neither a scalar nor a buffer."""
         found = self._names.get(value)
         if isinstance(found, Opaque):
             return found
@@ -355,7 +355,7 @@ def with_sign(expr: Expr, *, signed: bool) -> Expr:
 
 
 def one_sign(operands: Sequence[Expr], signed: bool | None = None) -> list[Expr]:
-    """By default that of the first operand that is not a constant."""
+    """The sign is by default that of the first operand that is not a constant."""
     if signed is None:
         first = next((operand for operand in operands if not isinstance(operand, Const)), operands[0])
         signed = has_sign(first.dtype)

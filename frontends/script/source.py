@@ -35,7 +35,7 @@ class Source:
         return SourceLocation(self.file, node.lineno, start + 1, max(0, end - start))
 
     def _column(self, line: int, offset: int) -> int:
-        """In characters; the syntax tree counts bytes."""
+        """A column in characters; the syntax tree counts bytes."""
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         return len(text.encode()[:offset].decode(errors="replace"))
 
@@ -99,7 +99,7 @@ def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[
 
 
 def free_names(node: ast.expr) -> list[str]:
-    """Neither called nor followed by an attribute."""
+    """Names that are neither called nor followed by an attribute."""
     words = {
         id(part.func if isinstance(part, ast.Call) else part.value)
         for part in ast.walk(node)

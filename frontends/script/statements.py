@@ -644,7 +644,7 @@ class StatementParser(FunctionParser):
         self._around([self._range(call, names[0])], kind, thread, annotations, node, body)
 
     def _grid_names(self, call: ast.Call, targets: Sequence[ast.expr], count: int) -> tuple[list[str], list[ast.stmt]]:
-        """Also assignments of the tuples in `for i, *rest in T.grid(...)`."""
+        """The names, and assignments of the tuples in `for i, *rest in T.grid(...)`."""
         single = len(targets) == 1 and count > 1
         names, packed = list[str](), list[ast.stmt]()
         for target in targets:

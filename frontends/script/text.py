@@ -66,7 +66,7 @@ class PythonNames:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """Reserved until its scope ends. IR would drop a number after an underscore."""
+        """The name is reserved until its scope ends. IR would drop a number after an underscore."""
         word = candidate = identifier(name, default)
         number = 0
         while any(candidate in scope for scope in self._scopes):
@@ -76,7 +76,7 @@ class PythonNames:
         return candidate
 
     def keep(self, name: str | None, default: str) -> str:
-        """Reserved to the end of the function."""
+        """The name is reserved to the end of the function."""
         word = self.new(name, default)
         self._scopes[0].add(word)
         return word

@@ -268,7 +268,7 @@ class FlatView(View):
 
 
 class RegionView(View):
-    """Starts at `corner` of another buffer, without its `first` leading dimensions."""
+    """A box at `corner` of another buffer, without its `first` leading dimensions."""
 
     def __init__(self, whole: Buffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
         super().__init__(whole, name, sizes)
@@ -294,7 +294,7 @@ class RegionView(View):
 
 
 class ReshapedView(View):
-    """Dense, row-major, of constant extents, or with strides from an offset."""
+    """A dense row-major buffer of constant extents, or with strides from an offset."""
 
     def __init__(
         self, whole: Buffer, name: str, sizes: tuple[int, ...], strides: Sequence[int] = (), start: Expr = _ZERO
@@ -321,7 +321,7 @@ class ReshapedView(View):
 
 
 def divided(whole: Buffer, place: Expr) -> tuple[Expr, ...]:
-    """At offset `place` of a dense buffer of constant extents."""
+    """The indices at offset `place` of a dense buffer of constant extents."""
     found: list[Expr] = []
     extents = [static_extent(extent) or 1 for extent in whole.extents]
     for extent in reversed(extents[1:]):
@@ -331,7 +331,7 @@ def divided(whole: Buffer, place: Expr) -> tuple[Expr, ...]:
 
 
 def _greatest(expr: Expr) -> int | None:
-    """Of sums and products of loop variables that start at 0, or None."""
+    """The maximum of sums and products of loop variables that start at 0, or None."""
     match expr:
         case Const():
             return int(expr.value)
@@ -353,8 +353,8 @@ def _sum(left: Expr, right: Expr) -> Expr:
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
-    """At offset `place`, a sum of multiples of the strides. A term without a stride belongs to the dimension of stride
-    1. None if the sum does not determine the indices."""
+    """The indices at offset `place`, a sum of multiples of the strides, or None if it does not determine them. A term
+    without a stride belongs to the dimension of stride 1."""
     if isinstance(place, Const) and (dense := _dense_indices(whole, int(place.value))) is not None:
         return dense
     strides = strides_in(whole)

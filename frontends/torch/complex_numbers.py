@@ -82,7 +82,7 @@ def complex_converter(name: str) -> Converter:
 
 
 def _by_parts(cx: Conversion, first: int | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """By the real converter. Real tensors from operand `first` on have an imaginary part of 0."""
+    """Apply the real converter to both parts. Real tensors from operand `first` on have an imaginary part of 0."""
     imaginary = [
         pytree.tree_map(partial(_imaginary, of_value=first is not None and at >= first), arg)
         for at, arg in enumerate(args)

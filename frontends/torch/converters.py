@@ -102,8 +102,8 @@ class Conversion:
 
 
 def as_element(number: float, dtype: str) -> float:
-    """As PyTorch: integers wrap, and floats are truncated to integers (`weft.support.float_to_integer`) or rounded to
-    the nearest float, which may be infinite."""
+    """Convert as PyTorch does: integers wrap, and floats are truncated to integers (`weft.support.float_to_integer`) or
+    rounded to the nearest float, which may be infinite."""
     if dtype == "bool":
         return bool(number)
     if "int" not in dtype:
@@ -135,8 +135,9 @@ def apply(name: str, *args: object, **options: object) -> Any:
 
 
 def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
-    """For operators with the mode `fast`, because PyTorch rejects indices out of range. With `wrap`, indices from
-    -extent to -1 count from the end."""
+    """Indices for operators with the mode `fast`, because PyTorch rejects indices out of range. With `wrap`, indices
+    from -extent to -1 count from the end.
+    """
     return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 

@@ -54,8 +54,8 @@ def decomposed(program: Any) -> Any:
 
 
 def decompositions() -> dict[Any, Any]:
-    """Of operators without a converter: to core ATen, and of other operators to ATen. Those of `torch._refs` apply only
-    to core operators, because they end in operators of `prims`."""
+    """Decompositions of operators without a converter to core ATen, and of other operators to ATen. Those of
+    `torch._refs` apply only to core operators, because they end in operators of `prims`."""
     more: dict[Any, Any] = import_module("torch._decomp").decomposition_table
     rules = {
         op: rule
@@ -66,7 +66,7 @@ def decompositions() -> dict[Any, Any]:
 
 
 def core_decompositions() -> dict[Any, Any]:
-    """To core ATen, for graphs without composite operators, whose rules write into tensors."""
+    """Decompositions to core ATen, for graphs without composite operators, whose rules write into tensors."""
     return _of_others(import_module("torch._decomp").core_aten_decompositions())
 
 

@@ -214,7 +214,7 @@ class Importer:
         """Outputs that are data-dependent sizes."""
 
     def constant(self, tensor: Any, name: str) -> Value | Complex:
-        """Shared by tensors with the same memory; a pair of constants if complex."""
+        """A constant shared by tensors with the same memory; a pair of constants if complex."""
         if tensor.is_complex():
             parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
             return Complex(*parts)
@@ -404,7 +404,7 @@ class Importer:
         return found if isinstance(value, list | tuple) else found[0]
 
     def _arguments(self, env: Mapping[Any, Item], node: Any) -> tuple[list[Item], dict[str, Item]]:
-        """With defaults: by position in the order of the schema, and by name."""
+        """Arguments with defaults: by position in the order of the schema, and by name."""
         schema = getattr(node.target, "_schema", None)
         given = [self._item(env, arg) for arg in node.args]
         keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
@@ -570,7 +570,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> Callable[..., None]:
-    """Also adds up the operator's time."""
+    """The function also adds up the operator's time."""
     kinds = [
         Value if isinstance(leaf, Value) else Expression if isinstance(leaf, Expression) else None for leaf in leaves
     ]
@@ -770,7 +770,7 @@ _INTEGER: Final = TensorMeta((), "int64")
 
 
 def _names(placeholders: Sequence[Any]) -> dict[Any, str]:
-    """Unique without numbers at their ends, which IR drops."""
+    """Names that are unique without numbers at their ends, which IR drops."""
     found: dict[Any, str] = {}
     for node in placeholders:
         found[node] = _free_name(node.name, found.values())

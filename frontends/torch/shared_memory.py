@@ -29,7 +29,7 @@ def span_of(tensor: Any, position: int) -> Span:
 
 
 def array_view(tensor: Any) -> Any:
-    """Bits for element types that NumPy lacks."""
+    """An array of bits for element types that NumPy lacks."""
     bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     plain = tensor.detach()
     return (plain.view(bits[tensor.itemsize]) if tensor.itemsize in bits else plain).numpy()

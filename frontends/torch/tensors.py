@@ -485,7 +485,8 @@ def _is_mask(index: Value) -> bool:
 
 
 def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], count: Extent) -> list[Value | None]:
-    """As int64: a mask becomes the coordinates of its true elements, whose number is `count` or depends on data."""
+    """Indices as int64: a mask becomes the coordinates of its true elements, whose number is `count` or depends on
+    data."""
     found: list[Value | None] = []
     for index in indices:
         if index is None:
@@ -511,7 +512,7 @@ def _place_of_indices(axes: Sequence[int]) -> int:
 
 
 def _read_broadcast(tensor: Any, at: Sequence[Any]) -> Any:
-    """As int64; the tensor broadcasts to the shape of the indices."""
+    """The element as int64; the tensor broadcasts to the shape of the indices."""
     own = at[len(at) - tensor.ndim :]
     return tensor(*(0 if isinstance(e, int) and e == 1 else i for e, i in zip(tensor.shape, own, strict=True)))
 

@@ -82,8 +82,8 @@ def is_in_training_mode(node: Any) -> bool:
 
 
 def _named_arguments(node: Any) -> Mapping[str, Any]:
-    """By name, including defaults of schemas and Python functions; those given by name for functions without a
-    signature."""
+    """Arguments by name, including defaults of schemas and Python functions; those given by name for functions without
+    a signature."""
     if node.op != "call_function":
         return {}
     schema = getattr(node.target, "_schema", None)

@@ -31,7 +31,7 @@ def _layer_norm(
     epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> Item:
-    """In ONNX from opset 17 on, in onnxruntime also earlier."""
+    """ONNX has the operator from opset 17 on, onnxruntime earlier too."""
     _check_stash(node, stash_type)
     return ops.layer_norm(X, Scale, B, list(range(axis, X.ndim)), epsilon)
 
