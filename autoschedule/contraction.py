@@ -282,7 +282,6 @@ def _fuses(target: Target) -> bool:
 
 
 def _next_rows(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch | None:
-    """None if rows are not one dimension of the results."""
     dimensions = () if roles.row is None else pattern.writes[0].dimensions_of(pattern.block.iter_vars[roles.row])
     if len(dimensions) != 1:
         return None

@@ -165,7 +165,6 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
 
 
 def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHandle | None:
-    """The block that unpacks the weights, or None if they are read as stored."""
     column = pattern.spatial[-1]
     weights = [read for read in pattern.reads if read.dimensions_of(column)]
     return producer_of(sch, parts, weights[0].buffer) if len(weights) == 1 else None

@@ -66,8 +66,7 @@ class ApplyPdlPass(ModulePass):
 
     pdl_file: str | None = None
     """Path of the file, relative to the current folder or to that of the program; by default the program contains the
-    patterns.
-    """
+    patterns."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rules = op if self.pdl_file is None else _read(ctx, op, self.pdl_file)

@@ -34,8 +34,7 @@ class CalibrationMethod:
 
     name: str = "minmax"
     """minmax: all numbers. percentile: without the outermost ones. mse: the range with the least squared error of
-    rounding to 256 steps.
-    """
+    rounding to 256 steps."""
     percentile: float = 99.99
     """Percentage of the numbers inside the range, for method percentile: above 50, at most 100."""
 

@@ -1,6 +1,5 @@
 """The stages of a build, in order: `to_tir`, `schedule`, `to_low`, `load`. Each raises `CompileError`, or
-`ScheduleError` if a step of a schedule is rejected.
-"""
+`ScheduleError` if a step of a schedule is rejected."""
 
 from __future__ import annotations
 

@@ -88,7 +88,6 @@ def _metadata() -> Any:
 
 
 def _fixed_inputs() -> Sequence[int]:
-    """The inputs of the current graph that are parameters and buffers and are not written."""
     metadata = _metadata()
     if metadata is None:
         return ()
@@ -158,7 +157,6 @@ class CompiledGraph:
 
 
 def _shared_results(outputs: Sequence[Any]) -> list[Any]:
-    """Results of operators that are not outputs but have several views among them."""
     bases = Counter(_base_of_view(output, outputs) for output in outputs)
     return [
         base

@@ -93,7 +93,6 @@ def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
 
 
 def _verify_global(constant: GlobalOp) -> None:
-    """Check that a global fits one buffer, and that its value has its type."""
     type_, value = constant.type, constant.initial_value
     if prod(type_.get_shape()) >= 1 << 31:
         raise VerifyException(f"'{constant.name}' has less than 2^31 elements, got {type_}")

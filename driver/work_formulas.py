@@ -197,6 +197,5 @@ def _smaller(one: KnownExtent, other: KnownExtent) -> KnownExtent:
 
 
 def _is_at_least(one: KnownExtent, other: KnownExtent) -> bool:
-    """Whether an extent is at least another one for all sizes of 1 and more."""
     difference = subtract(one, other)
     return is_not_negative(substitute(difference, {name: add(symbol(name), 1) for name in names_in(difference)}))

@@ -116,7 +116,6 @@ def collapse_sum_to(data: Value, shape: Any) -> Any:
 
 
 def _places(indices: Any) -> Value:
-    """Indices of the first axes, broadcast and stacked on a last axis."""
     parts = [_op("cast", part, "int64") for part in items(indices)]
     shape = _shape(np.broadcast_shapes(*(part.shape for part in parts)))
     return _op("stack", [_op("broadcast_to", part, shape) for part in parts], -1)

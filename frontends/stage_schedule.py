@@ -77,7 +77,6 @@ class _Run:
         return self.loops[axis]
 
     def take(self, axis: AnyAxis) -> LoopHandle:
-        """Remove and return the loop of an axis that is split or fused."""
         loop = self.loop(axis)
         del self.loops[axis]
         return loop

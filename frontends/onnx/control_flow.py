@@ -52,7 +52,6 @@ def _with_values(entry: Entry, values: Iterator[Value]) -> Entry:
 
 
 def _emitted(scope: Scope, entry: Entry) -> Entry:
-    """The entry, its tensors as values of the function under construction."""
     if isinstance(entry, TensorSequence):
         return TensorSequence(tuple(map(scope.value_of, entry.items)))
     return entry if isinstance(entry, Absent) else scope.value_of(entry)

@@ -62,7 +62,6 @@ def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None
 def _fitting(
     node: Node, scale: Value, zero: Value | None, data: Value, axis: int | None, block: int
 ) -> tuple[Value, Value | None]:
-    """One number, or one for each index along the axis."""
     if block and axis is not None:
         node.equal(scale.shape[axis], floordiv(add(data.shape[axis], block - 1), block))
         return scale, zero

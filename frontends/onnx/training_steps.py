@@ -78,7 +78,6 @@ def _adam(
     after, updates = norm_coefficient_post, ops.cast(count, rate.dtype)
 
     def decayed(factor: float) -> Value:
-        """1 - factor^T"""
         return ops.subtract(1.0, ops.power(ops.full((), factor, rate.dtype), updates))
 
     corrected = ops.divide(ops.multiply(rate, ops.sqrt(decayed(beta))), decayed(alpha))

@@ -262,7 +262,6 @@ class FunctionParser(Evaluator):
             )
 
     def _stated(self, argument: BlockArgument, dtype: str) -> Attribute | None:
-        """None if the argument's type determines the element type."""
         if type_of(dtype) == value_type_of(dtype):
             return None
         self._elements[argument] = type_of(dtype)

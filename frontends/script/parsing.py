@@ -83,7 +83,6 @@ class _ModuleReader(Evaluator):
         self.module = read_class(self.source, node, self.names)
 
     def import_from(self, node: ast.ImportFrom) -> None:
-        """Imports other than the script namespaces are ignored."""
         for alias in node.names:
             if alias.name in ("tir", "tirx", "ir"):
                 self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words

@@ -270,7 +270,6 @@ class FunctionPrinter:
             self._match_buffer(entry, buffer)
 
     def _end(self, ops: Sequence[Operation], start: int) -> int:
-        """A run of ops about extents and the computations between them."""
         end = start
         for position, op in enumerate(ops[start:], start):
             if op in self._about:

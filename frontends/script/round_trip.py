@@ -274,7 +274,6 @@ class Raiser:
         return cast_to(source, target)
 
     def _loaded(self, op: arith.ExtFOp, dtype: str) -> Expr:
-        """A number loaded from a byte of a storage-only type."""
         byte: SSAValue = op.input
         while isinstance(byte.owner, arith.BitcastOp | arith.TruncIOp) and self._is_ours(byte.owner):
             byte = byte.owner.operands[0]
@@ -284,7 +283,6 @@ class Raiser:
         return cast_to(source, "float32")
 
     def _stored(self, op: arith.BitcastOp) -> Expr:
-        """A number as the bits of a storage-only or another type."""
         truncation, dtype = op.input.owner, name_of(op.input.type)
         if dtype not in STORED:
             return reinterpret(self.value(op.input), _dtype(op.result.type))

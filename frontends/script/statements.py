@@ -329,7 +329,6 @@ class StatementParser(FunctionParser):
                 return None
 
     def _lanes(self, target: ast.Subscript) -> int | None:
-        """None for a store of an element."""
         if self.lane is not None:
             return None
         indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]

@@ -136,8 +136,7 @@ def apply(name: str, *args: object, **options: object) -> Any:
 
 def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
     """Indices for operators with the mode `fast`, because PyTorch rejects indices out of range. With `wrap`, indices
-    from -extent to -1 count from the end.
-    """
+    from -extent to -1 count from the end."""
     return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 

@@ -507,7 +507,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_checked_alone(node: Any, value: Any) -> bool:
-    """Whether a node is a condition on sizes that only checks use."""
     is_condition = isinstance(value, torch.SymBool | bool)
     return is_condition and bool(node.users) and all(str(user.target) in CHECKS for user in node.users)
 

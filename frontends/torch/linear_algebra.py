@@ -113,7 +113,6 @@ def _lu_unpack(
 
 
 def _solved(factors: Value, pivots: Value, rhs: Value, *, transposed: bool) -> Value:
-    """Solve A X = rhs, or A^T X = rhs."""
     if not transposed:
         return apply("lu_solve", factors, pivots, rhs)
     turned = _transposed(factors)
@@ -272,7 +271,6 @@ def _inverted(values: Value, least: Value) -> Value:
 
 
 def _greatest(values: Value) -> Value:
-    """The maximum of descending values, with extent 1."""
     return apply("strided_slice", values, begin=[0], end=[1], axes=[values.ndim - 1])
 
 

@@ -107,7 +107,6 @@ def _convolution(
 
 
 def _given(rank: int, **numbers: tuple[Sequence[int], int]) -> dict[str, Any]:
-    """The options that differ from their defaults, with a number for each axis."""
     return {name: _each(given, rank) for name, (given, default) in numbers.items() if set(given) != {default}}
 
 

@@ -127,7 +127,6 @@ def _dequantize_per_token(cx: Conversion, q: Value, scales: Value, zero_points: 
 
 
 def _groups(x: Value, scales: Value, group: int) -> tuple[int, int, int]:
-    """Rows, groups per row and elements per group."""
     rows, depth = x.shape if x.ndim == 2 else (None, None)
     if not isinstance(rows, int) or not isinstance(depth, int):
         raise UnsupportedError(f"groups of a tensor of shape {show_shape(x.shape)}: it must be a matrix of known size")
@@ -195,7 +194,6 @@ def _dequantized(
 
 
 def _shaped(scale: Value, zero_point: Value | int, shape: Sequence[KnownExtent]) -> list[Value]:
-    """A zero point that is a number applies to all."""
     return [_flat(p, shape if isinstance(p, Value) else ()) for p in (scale, zero_point)]
 
 

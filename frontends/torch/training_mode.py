@@ -61,7 +61,6 @@ def _nodes(graph_module: Any) -> Iterator[Any]:
 
 
 def _owner(node: Any) -> str:
-    """The path of the innermost module that created a node."""
     stack: Mapping[str, tuple[str, object]] = node.meta.get("nn_module_stack") or {}
     return [path for path, _ in stack.values()][-1] if stack else ""
 

@@ -236,7 +236,6 @@ def _dequantize_linear(
 
 
 def _scaled(product: Value, *scales: Value, bias: Value | None) -> Value:
-    """One scale, or one per column."""
     wide = [single(scale if scale.dtype == "float32" else ops.cast(scale, "float32")) for scale in scales]
     found = ops.multiply(ops.cast(product, "float32"), wide[0] if len(wide) == 1 else ops.multiply(*wide))
     found = found if bias is None else ops.add(found, bias if bias.dtype == "float32" else ops.cast(bias, "float32"))
