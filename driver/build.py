@@ -79,12 +79,12 @@ def build(
     returns; accesses proved to be in bounds cost nothing (`docs/bounds.md`).
 
     `verify=False` skips the check of blocks, for tuners that compile thousands of programs built by te and
-    `weft.Schedule`. Invalid programs then have undefined behaviour.
+    `weft.Schedule`; invalid programs have undefined behaviour.
 
     Kernels of models are compiled separately, in several processes when profitable, and kept in a cache on disk, as are
-    whole ONNX models; `cache=False` neither reads nor writes it. `layouts=False` disables layouts in blocks of channels
-    for images of convolution nets, which change the order of sums; `winograd=False` disables Winograd's minimal
-    filtering of their 3 x 3 convolutions, whose rounding error is several times as large (`docs/graphs.md`).
+    whole ONNX models; `cache=False` neither reads nor writes it. `layouts=False` disables blocked layouts of images in
+    convolution nets, which change the order of sums, and `winograd=False` Winograd's minimal filtering of their 3 x 3
+    convolutions, whose rounding error is several times as large (`docs/graphs.md`).
 
     `precision` is that of the factors of products, convolutions and attention of graphs: `"bf16"` rounds them to bf16
     and accumulates in float32, `"f16"` stores weights as f16, `"f32"` keeps them. By default bf16 models multiply in
@@ -99,8 +99,8 @@ def build(
     default ones (`docs/tuning.md`). With `require_tuned`, a tunable function without a record is an error.
 
     `donate` names parameters of graph functions whose arrays the caller gives up, like `donate_argnames` of `jax.jit`:
-    a result of the same type may be computed in place and is then returned as that array. Key and value caches thus
-    stay in place between decoding steps:
+    a result of the same type may be computed in place and is then returned as that array, such as key and value caches
+    in decoding:
 
         step = weft.build(module, donate=["keys", "values"])["main"]
         logits, keys, values = step(token, place, keys, values)

@@ -559,8 +559,8 @@ class BlockBuilder:
             (k,) = bb.match_shape(count, ["k"], at_most=["n"])
             places = G.prefix(places, (1, k))
 
-        Raises `CompileError` for sizes that are not integers, if the numbers of names, bounds and sizes differ, and for
-        a name that the function has already.
+        Raises `CompileError` for sizes that are not integers, different numbers of names, bounds and sizes, and a name
+        that the function has already.
         """
         function, block = self._open("match_shape")
         self.emit(sizes)
@@ -606,9 +606,9 @@ class BlockBuilder:
 
             y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
 
-        The results of both have the same ranks and element types. If extents differ or depend on data, each function
-        returns a tensor of the maximum extents and its extents, bound after the conditional. Raises `CompileError` for
-        other results, for unbounded extents that depend on data, and if a function uses outer values.
+        Results have equal ranks and element types. If extents differ or depend on data, each function returns a tensor
+        of the maximum extents and its extents, bound after the conditional. Raises `CompileError` for other results,
+        for unbounded extents that depend on data, and if a function uses outer values.
         """
         given = [self.emit(value) for value in (condition, *args)]
         if given[0].shape != () or given[0].dtype != "bool":

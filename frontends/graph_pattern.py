@@ -57,8 +57,8 @@ def rewrite(target: ModuleOp | FuncOp, pattern: Pattern, build: Build, *, allow_
     module or in a function. Returns the number of replacements.
 
     `build` returns a value of the same type, created by the operators of `weft.graph`, or None to keep the match.
-    Matching starts at the last operator, and new operators are not matched again. Matches end in operators of one
-    result. A match whose inner operator has other uses is kept unless `allow_shared`: that operator would be computed
+    Matching starts at the last operator; new operators are not matched again. Matches end in operators of one result.
+    Unless `allow_shared`, a match whose inner operator has other uses is kept, because that operator would be computed
     in addition to the replacement.
 
     Raises `CompileError` for a replacement of another type, and if an operator rejects its operands; earlier

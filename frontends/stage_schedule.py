@@ -348,9 +348,8 @@ class StageSchedule:
         """Reduce in two steps: partial results for each iteration of `axis`, a loop of the reduction, in a new
         dimension at `factor_axis`, then their reduction in the stage of `tensor`.
 
-        Returns the tensor of the partial results. Its stage has the loops of the original stage, with new axes: the
-        spatial ones in `op.axis`, including that of `axis`, the others in `op.reduce_axis`. Earlier requests apply to
-        it, not to the stage of `tensor`.
+        Returns the tensor of the partial results. Its stage gets the loops and earlier requests of the original one,
+        with new axes: the spatial ones, including that of `axis`, in `op.axis`, the others in `op.reduce_axis`.
         """
         stage = self[tensor]
         stage._require(axis)  # pyright: ignore[reportPrivateUsage]
@@ -432,9 +431,8 @@ def lower(
     """Lower a scheduled function to loops: a tir function with parameters `args`, followed by outputs that `args`
     omits.
 
-    With `passes` at named points (`docs/inserting-passes.md`), it is lowered for a CPU up to the last of them.
-
-    `binds`: see `te.create_func`. `simple_mode`, from TVM, has no effect.
+    With `passes` at named points (`docs/inserting-passes.md`), it is lowered for a CPU up to the last of them. `binds`:
+    see `te.create_func`. `simple_mode`, from TVM, has no effect.
     """
     del simple_mode
     module = schedule.schedule(args, name, binds=binds).mod
