@@ -42,9 +42,9 @@ def bind_weights(
     tensors (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K) stay integers with scales for products and gathers of rows; other operators
     dequantise them in each call.
 
-    Raises `CompileError` for another format, a truncated file, or tensors outside of it; for a name that the function
-    or the file lacks; for unequal shapes; and, naming the tensor, for an unsupported type or a scale that is not
-    finite. Raises `OSError` if the file cannot be read.
+    Raises `CompileError` for another format, a truncated file, tensors outside of it, a name that the function or the
+    file lacks, unequal shapes, and, naming the tensor, an unsupported type or a scale that is not finite. Raises
+    `OSError` if the file cannot be read.
     """
     from weft.passes.graph.graph_bind_params import bind_values  # start-up: 56 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
