@@ -230,9 +230,9 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
 
 
 def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
-    """Writes are consecutive along the last loop and reads divide its iterator, as in images resized by quotients of
-    small numbers. One period is unrolled: offsets of its reads are constant, weights are folded, and consecutive
-    periods read with a constant stride."""
+    """Tiles for consecutive writes along the last loop and reads that divide its iterator, as in images resized by
+    quotients of small numbers. One period is unrolled: offsets of its reads are constant, weights are folded, and
+    consecutive periods read with a constant stride."""
     iterators = iterators_of(pattern)
     if not iterators:
         return None
@@ -289,7 +289,8 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
 
 
 def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
-    """Most processors read several streams from memory faster than one, but not from a near cache."""
+    """Rows reduced together: most processors read several streams from memory, not from a near cache, faster than
+    one."""
     row = leading(pattern) - 1
     if row < 0 or pattern.instances is None:
         return 1
@@ -431,7 +432,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
 
 
 def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
-    """Whether the elements read and written exceed L2 but half of L3, which holds other data too, suffices."""
+    """Whether the elements read and written exceed L2 and fit in half of L3, which holds other data too."""
     moved = bytes_moved(pattern)
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 

@@ -66,8 +66,8 @@ def register_tiles(
 def best_tile(
     tiles: Sequence[RegisterTile], rows: int | None, columns: int | None, processor: Processor
 ) -> RegisterTile:
-    """The least cost of a matrix product, the largest of equals. Remaining rows form a smaller tile, columns mask
-    lanes."""
+    """The tile of the least cost for a matrix product, the largest of equals. Remaining rows form a smaller tile,
+    columns mask lanes."""
 
     def merit(tile: RegisterTile) -> tuple[float, int]:
         results = tile.rows * tile.vectors
@@ -80,7 +80,7 @@ def best_tile(
 def best_streamed_tile(
     tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor
 ) -> RegisterTile:
-    """The least time if the packed right factor is beyond L2, the largest of equals. The first tile of rows waits for
+    """The fastest tile if the packed right factor is beyond L2, the largest of equals. The first tile of rows waits for
     each line of a panel, later ones find it in L2."""
     arrival = processor.fma_ports * processor.line_bytes / processor.bytes_per_cycle[1]
 
@@ -104,7 +104,8 @@ def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_byte
 
 
 def cache_for_panels(l2_bytes: int, l2_ways: int) -> int:
-    """Half of L2 if associativity is high, else a quarter: pages are placed randomly, and some sets would overflow."""
+    """Bytes for panels: half of L2 if associativity is high, else a quarter: pages are placed randomly, and some sets
+    would overflow."""
     return l2_bytes // (2 if l2_ways >= _MANY_WAYS else 4)
 
 
@@ -129,7 +130,7 @@ multiply-adds, which fit in 16 registers with the results. More rows save little
 
 
 def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> list[RegisterTile]:
-    """The smaller side of the tile and one element of the other fit in the registers."""
+    """Tiles whose smaller side and one element of the other fit in the registers."""
     lanes = lanes if columns is None else min(lanes, columns)
     return [
         RegisterTile(r, v, lanes)
@@ -140,8 +141,8 @@ def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> lis
 
 
 def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor) -> RegisterTile:
-    """The least cost with pixels in lanes, and small remainders. An unknown number of columns ends in the fewest
-    vectors that cover it."""
+    """The tile of the least cost with pixels in lanes, and of small remainders. An unknown number of columns ends in
+    the fewest vectors that cover it."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
@@ -154,7 +155,7 @@ def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None,
 
 
 def _in_tiles(extent: int, tile: int, time: Callable[[int], float], remainder: float) -> float:
-    """The last tile may be smaller, which costs the factor `remainder`."""
+    """The time of tiles, the last of which may be smaller, which costs the factor `remainder`."""
     rest = extent % tile
     return (extent // tile * time(tile) + time(rest)) * remainder if rest else extent // tile * time(tile)
 
@@ -187,7 +188,7 @@ def _elements(pixels: int, step: int, window: Sequence[int]) -> int:
 def best_filter_tile(
     tiles: Sequence[FilterTile], columns: int, stride: int, window: Sequence[int], processor: Processor
 ) -> FilterTile:
-    """The least cost with filters in lanes, for all columns."""
+    """The tile of the least cost with filters in lanes, for all columns."""
 
     def time(tile: FilterTile, pixels: int) -> float:
         elements = _elements(pixels, stride, window) if tile.shares_elements else pixels * len(window)

@@ -20,7 +20,7 @@ from weft.support.user_functions import intrinsics, names_with_rules
 
 
 def is_taken_along(op: Operation | None) -> bool:
-    """A separately compiled function may refer to constants and external functions."""
+    """Whether a separately compiled function may refer to a symbol: constants and external functions."""
     if isinstance(op, GlobalOp):
         return op.constant is not None
     return isinstance(op, FuncOp) and op.is_declaration
@@ -73,8 +73,8 @@ class Task:
         return ""
 
     def obstacle(self, kind: str, *, has_sizes: bool = False) -> str:
-        """The reason why a kind of target cannot measure the function, whose sizes of calls are known or not; empty if
-        it can."""
+        """The reason why a kind of target cannot measure the function, empty if it can. `has_sizes`: sizes of its calls
+        are known."""
         if not has_sizes and (parameter := self.symbolic_parameter):
             return (
                 f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have "

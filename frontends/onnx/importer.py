@@ -131,7 +131,7 @@ class UnifiedAxes:
 
 
 class UnconvertedError(Exception):
-    """Nodes of a nested graph could not be converted, which is reported already."""
+    """Raised if nodes of a nested graph could not be converted, which is reported already."""
 
 
 class Import:
@@ -666,7 +666,7 @@ def operators_of(
 
 
 class _EqualExtents(Exception):
-    """Symbols of the model turned out to be equal to other extents."""
+    """Raised if symbols of the model turn out to be equal to other extents."""
 
     def __init__(self, extents: Mapping[str, KnownExtent]) -> None:
         super().__init__()

@@ -39,7 +39,7 @@ _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
 class Refusal(CompileError):
-    """A node cannot be converted; values of the graph inputs `unbound` would have to be known."""
+    """Raised for a node that cannot be converted; values of the graph inputs `unbound` would have to be known."""
 
     unbound: frozenset[str] = frozenset()
 

@@ -34,8 +34,8 @@ def single(value: Value) -> Value:
 
 
 def parameter_of(node: Node, parameter: Value, extent: Extent) -> Value:
-    """One number, or one for each of `extent` elements; calls repeat one element along a symbolic axis. Without an
-    extent it has one number."""
+    """A scale or zero point: one number, or one for each of `extent` elements; calls repeat one element along a
+    symbolic axis. Without an extent it has one number."""
     own = parameter.shape[0] if parameter.ndim == 1 else 1
     if own is None or isinstance(own, int) or own == extent:
         return single(parameter)
@@ -134,7 +134,7 @@ def _dequantize(
 
 
 def _parameters(node: Node, rows: Extent, columns: Extent) -> list[Value]:
-    """One for each row of the first operand and column of the second, or one; of the result one."""
+    """Scales and zero points: one number, or of operands one for each row of the first and column of the second."""
     found: list[Value] = []
     for index, extent in ((1, rows), (2, None), (4, columns), (5, columns), (6, None), (7, None)):
         check_parameter(node, index)

@@ -55,7 +55,7 @@ _PARTS: Final[Mapping[Any, str]] = {torch.complex64: "float32", torch.complex128
 
 
 class UnsupportedError(Exception):
-    """Graphs cannot represent a part of a model; the message has the reason."""
+    """Raised for a part of a model that graphs cannot represent; the message has the reason."""
 
 
 @dataclass(frozen=True)

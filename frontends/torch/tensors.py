@@ -507,7 +507,7 @@ def _count_of_mask(cx: Conversion) -> Extent:
 
 
 def _place_of_indices(axes: Sequence[int]) -> int:
-    """The first indexed axis if they are adjacent, otherwise 0."""
+    """The first axis of the result from indices: the first indexed axis if they are adjacent, otherwise 0."""
     return axes[0] if list(axes) == list(range(axes[0], axes[0] + len(axes))) else 0
 
 
