@@ -1,8 +1,8 @@
 """Evaluation of candidates: build them by builders, measure them locally or by runners.
 
-A local batch is built on all cores, then measured sequentially: a concurrent build would slow down measurements through
-caches, memory and clock. Runners are other machines, which get candidates once built. Records are added to the database
-at once, and recorded candidates are not evaluated again, so running an interrupted search again resumes it.
+A local batch is built on all cores, then measured sequentially, because a concurrent build would slow measurements
+down. Runners are other machines, which get candidates once built. Records are added to the database at once, and
+recorded candidates are not evaluated again, so running an interrupted search again resumes it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Measurement of candidates in child processes: machine code in, times out.
+"""Measurement of candidates in child processes: machine code in, times out (`docs/tuning.md`).
 
-A candidate runs on the same random arguments as the reference, the program with its default schedule, and must compute
-the same results up to rounding. Repeated calls are timed on these arguments, which stay in cache if they fit (warm).
-Large constants of a model with many of them are evicted before each call, as in the model. Candidates are built before,
-because the cores should run no other work. Kernels are measured by their device's clock, on device memory.
+Candidate and reference, the program with its default schedule, must compute the same results, up to rounding, on the
+same random arguments. These stay in cache if they fit (warm), except large constants of a model with many of them.
+Kernels are measured by their device's clock, on device memory.
 """
 
 from __future__ import annotations

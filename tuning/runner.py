@@ -1,9 +1,8 @@
 """The measurement of a candidate by a runner, relative to the incumbent, the fastest schedule so far.
 
-The incumbent is measured again first; the drift, the ratio to its recorded time, corrects times, so that runners of one
-kind return times on one scale. Before a candidate replaces the incumbent, both are measured again, alternately, and the
-slowest of its corrected times counts: once if it is clearly faster, up to three times otherwise. The best of many noisy
-times would be luck.
+Drift is the ratio of the incumbent's time, measured first, to its recorded time; it corrects times, so that those of
+runners of one kind are comparable. A candidate replaces the incumbent only if it remains faster in repeated,
+alternating measurements: the best of many noisy times would be luck (`docs/tuning.md`).
 """
 
 from __future__ import annotations

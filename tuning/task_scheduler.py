@@ -1,12 +1,11 @@
 """The choice of the task that gets the next batch: the one whose batch is expected to save most time of the program.
 
-The rate of a task is the gradient of Ansor (Zheng et al., OSDI 2020, section 6.2) for the objective "seconds of the
-program", the sum of weight w times seconds g over its tasks. After t batches it is
+The rate is the gradient of Ansor (Zheng et al., OSDI 2020, section 6.2) without its term of similar tasks
+(`docs/tuning.md`). After t batches of a task of weight w that takes g seconds it is, in seconds per batch,
 
     w * (a * (g(t - d) - g(t)) / d + (1 - a) * g(t) / t)    a = 0.2, d = min(3, t)
 
-in seconds per batch: the gain of the last d batches, and an optimistic guess, according to which the task would take no
-time after t more batches. Ansor also bounds the guess by the speed of similar tasks; similarity is unknown here.
+The first term is the gain of the last d batches, the second optimistic.
 """
 
 from __future__ import annotations
