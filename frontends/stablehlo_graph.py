@@ -1,9 +1,7 @@
 """Conversion of functions of StableHLO, as `jax.export` prints them, to graph functions.
 
-Loops and branches become `graph.while`, `graph.loop` and `graph.if`. The level of a value is the number of loops and
-branches on its longest path. The ops of one level form one function of tensor expressions, by
-`convert-stablehlo-to-te`, called before the loops that use its results. Each function recomputes constants and
-arithmetic on extents, which have no level.
+Loops and branches become `graph.while`, `graph.loop` and `graph.if`, the ops of each level between them one function of
+tensor expressions (`docs/decisions/0113-jax.md`).
 """
 
 from __future__ import annotations

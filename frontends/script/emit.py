@@ -1,8 +1,8 @@
 """Emit the IR of functions of block loops from the values of a script.
 
-The order of ops is part of the contract, since programs are compared op by op. A store evaluates its value before its
-indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, `x` precedes the load of `A[i]`. Equal index
-expressions in a scope are computed once. A repeated load is reused unless a store, call, loop or block is between.
+Programs are compared op by op, so the order of ops is fixed (`docs/decisions/0005-script.md`). A store evaluates its
+value before its indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, `x` precedes the load. Equal
+index expressions, and loads without a store, call, loop or block between, are shared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""Evaluate the expressions of a script: to Python values if all operands are known, else to scalar expressions.
-
-Numbers follow Python's rules, other operands those of `weft.te`: one dtype, which numbers adopt, and no implicit
-conversions.
-"""
+"""Evaluate the expressions of a script: to Python values if all operands are known, else to scalar expressions of one
+dtype, which numbers adopt, without implicit conversions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Print modules of block loops as scripts that read back equal.
 
 The next effect (a store, a loop, a block, a call) and the ops before it become one statement if the parser would read
-it as exactly these ops. Otherwise the longest run of ops with a single result becomes an assignment, and the rest is
-tried again.
+it as exactly these ops, otherwise the longest run of ops with a single result an assignment.
 """
 
 from __future__ import annotations

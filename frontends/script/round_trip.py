@@ -1,7 +1,6 @@
 """Raise ops to the expressions of a script that compute them.
 
-Raising does not preserve the order and sharing of ops, so each raised statement is emitted as the parser would emit it,
-and the ops are compared.
+Raising does not preserve the order and sharing of ops: each statement is emitted as by the parser, and compared.
 """
 
 from __future__ import annotations
