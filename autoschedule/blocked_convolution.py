@@ -33,10 +33,10 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
       for block of filters: for row: for pixels of a tile:
         tile = 0; for block of channels, window, channel: tile[x, f] += data[x] * weights[f]; out = epilogue(tile)
     ```
-    Groups of channels that weights store together use integer dot products. If no large enough tile divides a row,
-    tiles continue from row to row: strips consist of tiles, the data are padded first, and threads share blocks of
-    filters. Depthwise, lanes are channels and windows are unrolled. Not applicable unless the filters of a block are
-    consecutive in results and weights, and blocks are another iterator.
+    Groups of channels that weights store together use integer dot products. Tiles span rows if no large enough tile
+    divides a row: strips then consist of tiles, the data are padded first, and threads share blocks of filters.
+    Depthwise, lanes are channels. Not applicable unless the filters of a block are consecutive in results and weights,
+    and blocks are another iterator.
     """
     blocked = blocked_of(pattern)
     if blocked is None:

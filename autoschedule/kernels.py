@@ -57,8 +57,8 @@ def _loops(pattern: BlockPattern) -> tuple[list[Loop], list[Loop]]:
 def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Fuse the spatial loops and bind their iterations to threads; adjacent threads write adjacent elements.
 
-    A reduction runs in a register, followed by its elementwise consumers. Not applicable if results are not proved
-    independent, or to reductions whose indices need divisions by symbolic extents.
+    Not applicable if results are not proved independent, or to reductions whose indices need divisions by symbolic
+    extents.
     """
     spatial, reduced = _loops(pattern)
     if not spatial and not reduced:
@@ -125,7 +125,7 @@ _SHORT: Final = 32
 
 @planned()
 def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Use a thread block for each result: its threads share the reduction steps and combine their partial results.
+    """Use a thread block for each result: its threads share the reduction steps and combine their results.
 
     Not applicable to short reductions, to those contiguous in memory along results but not along steps (one thread per
     result then reads memory as well), and to combiners that are not commutative.
@@ -242,10 +242,9 @@ _FETCHED_BYTES: Final = 16
 @planned()
 def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Compute a tile of results per thread block, 4 x 4 per thread: the block fetches rows of one factor and columns of
-    the other into shared memory, 16 bytes at a time if aligned and of known length.
+    the other into shared memory, and fuses elementwise producers and consumers.
 
-    Elementwise producers are computed during the fetch, consumers before the store. Not applicable to products with
-    vectors, and if there are too few rows or columns for a tile.
+    Not applicable to products with vectors, and if there are too few rows or columns for a tile.
     """
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not decisions.decide(True):

@@ -512,10 +512,9 @@ def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisio
 def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Vectorize the loop along which memory is consecutive; parallelize outer loops if there is enough work.
 
-    Elementwise: the innermost loops that are contiguous for all operands are fused and split by lanes; streams are
-    prefetched, and stored non-temporally when faster. Reductions of consecutive elements keep several registers of
-    partial results; those into neighbouring results run in lanes. Of opaque blocks, only those that contain loops are
-    parallelized.
+    Elementwise: the innermost contiguous loops are fused and split by lanes; streams are prefetched, and stored
+    non-temporally when faster. Reductions of consecutive elements keep several registers of partial results; those into
+    neighbouring results run in lanes. Of opaque blocks, only those that contain loops are parallelized.
     """
     if pattern.kind is PatternKind.OPAQUE and not any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return None
@@ -563,7 +562,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Cut a reduction with few results into a few parts per thread, scheduled like single nests, then reduce the
-    partial results.
+    results.
 
     Not applicable with results for all threads, little work, extents known at run time only, or unknown combiners.
     """
@@ -597,8 +596,7 @@ def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int
 
 def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Merge consecutive nests over the rows that they share: each nest uses the previous one's row from cache, and
-    temporaries shrink to a row. Nests over short rows compute several before the next nest: the chain of dependent
-    operations that ends a sum overlaps with that of another row.
+    temporaries shrink to a row, or several short ones, if the latency of a sum dominates.
 
     Rows are outer iterators that index both a write of an earlier nest and its read, or common reads. Not applicable if
     consecutive nests share no rows, or if there are fewer rows than threads.

@@ -25,9 +25,8 @@ _VECTORS_OF_UNKNOWN: Final = 2
 
 @planned(split_groups)
 def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Pack the windows of a few pixels and channels, so that lanes are neighbouring pixels and reads are in
-    order, and compute a matrix product. Rows of pixels follow each other, so that lanes are full for any width; packing
-    handles strides, dilation and borders.
+    """Pack the windows of a few pixels and channels, so that lanes are neighbouring pixels, full for rows of any width,
+    and reads are in order, and compute a matrix product. Packing handles strides, dilation and borders.
 
     ```
     for pixels of a tile:

@@ -33,9 +33,9 @@ def products_around_rows(sch: Schedule, block: BlockHandle, target: Target) -> b
     for batch: pack the right factors
       for rows of a tile: scores = left[rows] * right; weights = softmax(scores); out[rows] = weights * values
     ```
-    Results of the first product stay in L1 or L2. Right factors beyond half of L2 are read for several tiles at once.
-    After Dao et al., "FlashAttention" (2022), with whole rows. Not applicable if L2 holds the temporaries, if a factor
-    is narrower than 4 bytes, or if the columns of the second product leave lanes idle.
+    Right factors beyond half of L2 are read for several tiles at once. After Dao et al., "FlashAttention" (2022), with
+    whole rows. Not applicable if L2 holds the temporaries, if a factor is narrower than 4 bytes, or if the columns of
+    the second product leave lanes idle.
     """
     found = _products(op_of(sch, block), target)
     if found is None:
