@@ -39,9 +39,9 @@ def compile(
         fast = weft.compile(model.eval(), (x,))
         y = fast(x)
 
-    Weights are constants: later writes to them have no effect, unless `params="arguments"`. Buffers that the model
-    writes are updated. With `checked`, a call raises `IndexError` for indices out of range and `ZeroDivisionError` for
-    integer divisions by zero, as PyTorch does. `precision` is that of products (`weft.build`). Raises the errors of
+    Weights are constants, unaffected by later writes, unless `params="arguments"`. Buffers that the model writes are
+    updated. With `checked`, a call raises `IndexError` for indices out of range and `ZeroDivisionError` for integer
+    divisions by zero, as PyTorch does. `precision` is that of products (`weft.build`). Raises the errors of
     `weft.from_torch` and `weft.build`.
     """
     if isinstance(model, ModuleOp | str | os.PathLike):
@@ -61,10 +61,10 @@ def compile(
 class CompiledModel:
     """A compiled model, called like the original.
 
-    Tensors are used in place if they have the layout of the example inputs: contiguous, or dense with the axes in
-    another order, such as channels_last. Others are copied. Raises `TypeError` for inputs of another structure, kind or
-    element type, `ValueError` for shapes that the model was not exported for, and for a written tensor that shares
-    memory with another input, parameter or buffer.
+    Tensors in the layout of the example inputs (contiguous, or dense with the axes in another order, such as
+    channels_last) are used in place, others copied. Raises `TypeError` for inputs of another structure, kind or element
+    type, `ValueError` for shapes that the model was not exported for, and for a written tensor that shares memory with
+    another input, parameter or buffer.
     """
 
     def __init__(self, library: Library, model: ImportedModel) -> None:
