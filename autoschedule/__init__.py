@@ -1,1 +1,1 @@
-"""Default schedules: rules that schedule the functions that no user scheduled, by their computations and the target."""
+"""Default schedules: rules that schedule the functions that no user scheduled (`docs/default-schedules.md`)."""

@@ -33,10 +33,10 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
       for block of filters: for row: for pixels of a tile:
         tile = 0; for block of channels, window, channel: tile[x, f] += data[x] * weights[f]; out = epilogue(tile)
     ```
-    Weights that store groups of channels together use dot products of integers. If no tile of enough results divides a
-    row, tiles continue from row to row; strips then consist of tiles, the data are padded first, and threads share
-    blocks of filters outside the strips. In depthwise convolutions lanes are channels and windows are unrolled. Not
-    applicable unless the filters of a block are consecutive in results and weights, and blocks are another iterator.
+    Groups of channels that weights store together use integer dot products. Tiles span rows if no large enough tile
+    divides a row: strips then consist of tiles, the data are padded first, and threads share blocks of filters.
+    Depthwise, lanes are channels. Not applicable unless the filters of a block are consecutive in results and weights,
+    and blocks are another iterator.
     """
     blocked = blocked_of(pattern)
     if blocked is None:
@@ -110,8 +110,8 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
 
 @dataclass(frozen=True)
 class Blocked:
-    """A convolution whose pixels are batches, rows and columns, in this order. `column` is the filters of a block, or
-    the channels if depthwise."""
+    """Pixels are batches, rows and columns, in this order; `column` is the filters of a block, or the channels if
+    depthwise."""
 
     roles: ConvolutionRoles
     row: int
@@ -129,7 +129,7 @@ class Blocked:
         return self.around[-1] in self.roles.shared
 
     def dot(self, lanes: int) -> str | None:
-        """Returns the tensor intrinsic for `lanes` sums, or None if there is none for these integers."""
+        """The tensor intrinsic for `lanes` sums of these integers, or None."""
         left, right = load_of(self.roles.data), load_of(self.roles.kernel)
         if lanes not in LANES or left is None or right is None:
             return None
@@ -142,7 +142,7 @@ def blocked_of(pattern: BlockPattern) -> Blocked | None:
     if roles is None:
         return None
     data, kernel, filters = roles.data, roles.kernel, roles.column
-    # Blocks of filters that read different groups of channels are shared, all channels if depthwise.
+    # Blocks of filters that read different groups of channels; all channels if depthwise.
     channels, is_depthwise = sorted((*roles.channels, *roles.shared)), not roles.channels
     if len(channels) != 2 or channels[-1] != filters or len(roles.pixels) != 3:
         return None
@@ -175,8 +175,6 @@ def _are_dense(roles: ConvolutionRoles, row: int, column: int) -> bool:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A register tile: pixels times vectors of the filters of a block."""
-
     pixels: int
     lanes: int
     is_flat: bool
@@ -186,8 +184,7 @@ class _Tile:
 
 
 def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) -> _Tile | None:
-    """Returns the tile for a machine, or None if it has too few registers. A search may choose the pixels, and whether
-    tiles are flat."""
+    """None if there are too few registers. A search may choose the pixels, and whether tiles are flat."""
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
     # Dot products are tensor intrinsics of whole vectors. Otherwise the last vector of a block may be shorter.
@@ -204,7 +201,7 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
     dot = blocked.dot(lanes) if blocked.group > 1 else ""
     if dot is None:
         return None
-    # The result of a dot product occupies a register until it is added.
+    # A dot product occupies a register until it is added.
     registers = target.vector_registers - (blocked.group > 1)
     if is_known:
         pixels, is_flat = pixel_tile(rows, columns, vectors, registers, target.processor)
@@ -217,7 +214,7 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
 
 
 def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
-    """Returns the prefetch of the weights of a block of filters, if they exceed L1."""
+    """Prefetch the weights of a block of filters if they exceed L1."""
     roles = blocked.roles
     weights = roles.size((*roles.reduced, roles.column)) * bytes_of(roles.kernel.element_type)
     if blocked.is_depthwise or not streams_lines(weights, target):
@@ -228,8 +225,8 @@ def _of_weights(blocked: Blocked, target: Target) -> tuple[Prefetch, ...]:
 
 
 def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
-    """Returns the number of rows of a strip: a fraction of L2 holds its data, unless re-reading all data for each block
-    of filters moves less than re-reading the weights for each strip."""
+    """Rows whose data fill a fraction of L2, unless re-reading all data for each block of filters moves less than
+    re-reading the weights for each strip."""
     roles, around = blocked.roles, blocked.around
     row, extent = roles.rows_of_data(blocked.row, around), roles.extents[blocked.row]
     batches = roles.size(tuple(at for at in around if at < around[-1] or blocked.is_grouped))
@@ -241,9 +238,8 @@ def rows_of_strip(blocked: Blocked, threads: int, target: Target) -> int:
 
 
 def _tiles(blocked: Blocked, tiles: int, threads: int, target: Target) -> int:
-    """Returns the number of flat tiles of a strip: all of them, unless the data exceed L2 and re-reading them for each
-    block of filters moves more than re-reading the weights, from farther away, for each strip. Threads then share
-    blocks of filters, and each computes all strips."""
+    """All, unless the data exceed L2 and re-reading them for each block of filters moves more than re-reading the
+    weights, from farther away, for each strip."""
     roles = blocked.roles
     row, extent = roles.rows_of_data(blocked.row, blocked.around), roles.extents[blocked.row]
     blocks = roles.extents[blocked.around[-1]]

@@ -27,7 +27,7 @@ _LESS: Final = arith.CMPI_COMPARISON_OPERATIONS.index("slt")
 
 def concatenation(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Cut an elementwise nest that selects one of several arrays by an iterator into one loop per array, without
-    conditions and without vectors across two arrays.
+    conditions and vectors across arrays.
 
     ```
     for rows: for columns of the first array: out = first; for columns of the second one: out = second
@@ -49,7 +49,6 @@ def concatenation(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     parts = sch.loop_partition(sch.get_loops(block)[at], [*lengths])
     for part in parts:
         (piece,) = sch.get_child_blocks(part)
-        # Pieces share the loops around them, if there are any.
         execute(sch, piece, replace(plan, threads=None if at == 0 or part is parts[-1] else ()), target, pays=shared)
     return True
 

@@ -1,5 +1,4 @@
-"""Default schedules of contractions: batched matrix products with any operand transposed, and vector-matrix
-products."""
+"""Default schedules of contractions: batched matrix products and vector-matrix products, any operand transposed."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _DEPTHS: Final = (64, 128, 256, 512, 1024)
 
 @dataclass(frozen=True)
 class Panels:
-    """The right factor of a contraction cut into panels of the width of a register tile. Sizes are in elements."""
+    """Panels of the right factor, as wide as a register tile. Sizes are in elements."""
 
     roles: ContractionRoles
     tile: RegisterTile
@@ -65,9 +64,9 @@ def panels_of(
     in_parts: bool = True,
     packed: bool = True,
 ) -> Panels:
-    """Returns the panels for a reduction of `steps` steps that read `step_bytes` bytes per column each. `in_parts`
-    allows parts of the reduction. Several threads are used from `work_of_threads` products on. A search may choose the
-    depth and the number of panels packed together."""
+    """Panels for a reduction of `steps` steps that read `step_bytes` bytes per column. `in_parts` allows parts of the
+    reduction. Several threads are used from `work_of_threads` products on. A search may choose depth and panels packed
+    together."""
     depth = depth_of_panels(steps, tile.columns, step_bytes, target.l2_bytes) if in_parts else None
     if in_parts and steps is not None:
         depths = sorted({0, depth or 0, *(size for size in _DEPTHS if 2 * size <= steps)})
@@ -87,8 +86,7 @@ def panels_of(
 
 
 def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Decisions) -> tuple[Loop, ...]:
-    """Returns the loops that threads share: batches, groups of panels, or tiles of rows. The default is the first that
-    keeps all threads busy."""
+    """Batches, groups of panels, or tiles of rows. The default is the first that keeps all threads busy."""
     batch: tuple[Loop, ...] = tuple((at,) for at in roles.batch)
     rows: list[tuple[Loop, ...]] = [] if roles.row is None else [((roles.row, 0),)]
     places = [((roles.column, 0),), *rows, *([batch] if batch else [])]
@@ -103,8 +101,6 @@ def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Deci
 
 
 class PanelLoops:
-    """The loops of a contraction, cut into panels of columns, tiles of rows, and parts of the reduction."""
-
     def __init__(self, plan: Panels, columns: Factors, group: Factors = (), steps_at_once: int = 1) -> None:
         """`columns` are the factors of a panel, `group` those of a reduction step."""
         roles = plan.roles
@@ -137,7 +133,6 @@ class PanelLoops:
 
     @property
     def start(self) -> Loop:
-        """The loop before which results are initialised."""
         return (*self.part, *self.slow, *self.steps)[0]
 
     @property
@@ -146,8 +141,7 @@ class PanelLoops:
         return self.panels if self.part else self.panel
 
     def order(self, *innermost: Loop) -> tuple[Loop, ...]:
-        """Returns the loops in order, with those of the reduction outside a register tile except for the `innermost`
-        ones."""
+        """Loops of the reduction are outside a register tile, except the `innermost` ones."""
         roles = self._roles
         batch, rows = ([(at,) for at in places] for places in (roles.batch, roles.rows))
         outer = [*batch, self.panels, *self.part, *rows, *self.row, self.panel]
@@ -157,17 +151,16 @@ class PanelLoops:
 
 @planned()
 def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Keep results in register tiles; pack the right factor into panels of the width of a tile, so that it is read in
-    order; also pack the left factor if its rows are its fastest dimension.
+    """Keep results in register tiles; read the right factor in order from panels as wide as a tile; also pack the left
+    factor if its rows are its fastest dimension.
 
     ```
     for columns of several panels: pack them
       for rows of a tile: for panel:
         tile = 0; for k: tile[r, c] += left[r, k] * panel[k, c]; out[rows, panel] = epilogue(tile)
     ```
-    Elementwise consumers run on the tile before it is stored. Not applicable if results are not consecutive along an
-    iterator of exactly one factor, if there is one column, or if the right factor can neither be packed nor has
-    consecutive columns.
+    Not applicable if results are not consecutive along an iterator of exactly one factor, if there is one column, or if
+    the right factor can neither be packed nor has consecutive columns.
     """
     roles = contraction_roles(pattern)
     return None if roles is None else contraction_plan(pattern, roles, target, decisions)
@@ -176,8 +169,7 @@ def contraction(pattern: BlockPattern, target: Target, decisions: Decisions) -> 
 def contraction_plan(
     pattern: BlockPattern, roles: ContractionRoles, target: Target, decisions: Decisions
 ) -> TilePlan | None:
-    """Returns the plan of `contraction` for a block with these roles, whose extents may be those of a part of its
-    loops."""
+    """`contraction` for these roles, whose extents may be those of a part of the loops."""
     if roles.columns == 1:
         return None
     left, right, columns, rows = roles.left, roles.right, roles.columns, roles.row_count
@@ -194,13 +186,12 @@ def contraction_plan(
         pack_right = decisions.decide(pack_right)
     if not right.contiguous and (roles.same_buffer or not pack_right):
         return None
-    # A panel that is streamed once need not be kept in a cache.
+    # A panel that is streamed once need not stay in a cache.
     passes_once = ahead and rows is not None and rows <= tile.rows
     work = threads_pay_from(target.processor)
     if ahead and rows is not None:
-        # With few rows, the packed factor arrives more slowly than it is used.
+        # With few rows, loading the packed factor takes longer than its products.
         work = work * min(rows, fitted.LOADED_ELEMENT) // fitted.LOADED_ELEMENT
-    # With an unknown number of rows, consumers are computed tile by tile.
     is_finished_at_tiles = rows is None and bool(consumers_of(pattern.block))
     plan = panels_of(
         roles,
@@ -308,20 +299,17 @@ def _lanes(roles: ContractionRoles, target: Target) -> int:
 
 
 def _from_beyond_l2(roles: ContractionRoles, target: Target) -> bool:
-    """Returns whether a right factor that is packed at compile time exceeds L2."""
     elements = product(roles.extents[at] for at in (roles.column, *roles.reduced))
     is_large = elements is None or elements * roles.right.element_bytes > target.l2_bytes
     return roles.right.constant and not roles.same_buffer and is_large
 
 
 def _fuses(target: Target) -> bool:
-    """Returns whether products need no extra registers. A target of 16 vectors of 16 bytes is SSE, whose instructions
-    also overwrite an operand."""
+    """Whether products need no extra registers. SSE (16 vectors of 16 bytes) overwrites an operand."""
     return target.vector_bytes > 16 or target.vector_registers > 16
 
 
 def _next_rows(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch | None:
-    """Returns the prefetch of the next tile of results, or None if rows are not along one dimension of them."""
     dimensions = () if roles.row is None else pattern.writes[0].dimensions_of(pattern.block.iter_vars[roles.row])
     if len(dimensions) != 1:
         return None
@@ -340,22 +328,22 @@ def _packed(
     padded: bool = False,
     parallel: bool = False,
 ) -> Staged:
-    """Returns a factor as panels of `width` rows or columns, stored step by step. L1 holds lines of `ways` rows whose
-    distance is a power of two."""
+    """Panels of `width` rows or columns, step by step. L1 holds lines of `ways` rows whose distance is a power of
+    two."""
     dimension, prefetches = factor.dimension, ()
     if factor.constant:
         nest = Nest((None, lanes)) if factor.contiguous else Nest()
     else:
         prefetches = _prefetches_of_source(factor, width, is_left)
         if factor.contiguous and is_left:
-            # Few rows are read in turn, so that their lines stay in cache until all of their elements are used.
+            # Few rows in turn, so that their lines stay in cache until all elements are used.
             nest = Nest((None, lanes), dimension, inside=(1, 0), steps=fitted.ROWS_IN_TURN, divides=True)
         elif factor.contiguous:
             nest = Nest((None, lanes), dimension, inside=(0, 0))
         else:
             lanes = min(lanes, ways)
-            # A piece of a panel stays in L1 until all of its columns are packed. It is not vectorized: gathers took
-            # four times as long as scalar loads and stores.
+            # A piece stays in L1 until all of its columns are packed. Not vectorized: gathers took four times as long
+            # as scalar loads and stores.
             factors = (None, width // lanes, lanes)
             nest = Nest(factors, dimension, inside=(2, 1, 0), steps=fitted.PIECE_STEPS, divides=True, vector=False)
     return Staged(
@@ -371,7 +359,7 @@ def _packed(
 
 
 def _prefetches_of_source(factor: Factor, width: int, is_left: bool) -> tuple[Prefetch, ...]:
-    """Returns prefetches of the source of a packed copy, whose short pieces of distant lines often start new pages."""
+    """Prefetches for packing, whose short pieces of distant lines often start new pages."""
     dimensions = range(factor.rank)
     others = [at for at in dimensions if at != factor.dimension]
     if not others:
@@ -382,18 +370,18 @@ def _prefetches_of_source(factor: Factor, width: int, is_left: bool) -> tuple[Pr
     reads = Prefetch(False, tuple(distance * (at == along) for at in dimensions))
     if not is_left:
         return (reads,)
-    # All of it is packed at once, and is not kept in the near caches.
+    # Packed all at once, it does not stay in the near caches.
     return (reads, Prefetch(True, tuple(2 * width * (at == factor.dimension) for at in dimensions), 0))
 
 
 @planned()
 def vector_times_matrix(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Add whole rows of the matrix, several at once, to results that stay in L1 or L2:
-    `for k by 8: for j: out[j] += left[k] * right[k, j] + ... + left[k + 7] * right[k + 7, j]`.
+    """Add several whole rows of the matrix at once to results that stay in L1 or L2: `for k by 8: for j: out[j] +=
+    left[k] * right[k, j] + ... + left[k + 7] * right[k + 7, j]`.
 
-    Register tiles would read short pieces of distant rows. A matrix that is computed element by element, such as from
-    quantised weights, is inlined. Not applicable if the matrix fits in L2, if there is more than one row of results, or
-    if the matrix is not contiguous along its rows.
+    Register tiles would read short pieces of distant rows. A matrix that is computed element by element (quantised
+    weights) is inlined. Not applicable if the matrix fits in L2 or is not contiguous along its rows, or if results have
+    more than one row.
     """
     roles = contraction_roles(pattern)
     if roles is None or roles.right.constant or not _is_bandwidth_bound(roles, target) or not decisions.decide(True):

@@ -34,7 +34,7 @@ _MUCH_UNROLLED: Final = 2
 
 
 def split_groups(sch: Schedule, block: BlockHandle, pattern: BlockPattern) -> bool:
-    """Make the groups of channels, a quotient of an iterator, a separate iterator. Returns whether there are any."""
+    """Make groups of channels a separate iterator. Returns whether there are any."""
     found = group_of(pattern)
     if found is None:
         return False
@@ -57,16 +57,15 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
       for channels of a tile: for row: for columns of a tile:
         tile = 0; for window, channel: tile[c, x] += kernel[c] * data[x]; out = epilogue(tile)
     ```
-    If a result sums one window of one channel, a tile is one vector of each of several rows. Windows are traversed
-    column by column, so that data shared by the rows are loaded once and dead when the next column begins. The border
-    is not copied unless columns have a stride: tiles at the edges have conditions.
+    For one window of one channel per result, a tile is a vector of each of several rows, and windows are traversed
+    column by column, so that data shared by rows are loaded once. Unless columns have a stride, tiles at the edges then
+    have conditions instead of a copied border.
 
-    Borders of images of symbolic extents are not copied either. Their tiles are one vector wide, rows are inside
-    columns, so that lane masks are computed once for all rows, and tiles at the border are masked
-    (`TilePlan.interior`). If a result sums one window of one channel, some channels are inside of both, so that masks
-    of rows are computed once for them.
+    Borders of symbolic images are not copied either. Tiles are one vector wide, rows (and some channels, for one window
+    of one channel) are inside columns, so that lane masks are computed once for them, and tiles at the border are
+    masked (`TilePlan.interior`).
 
-    Not applicable if results are not consecutive along an iterator with constant strides in both factors, and if the
+    Not applicable unless results are consecutive along an iterator with constant strides in both factors, or if the
     sums of one pixel run over consecutive elements of both factors but vectors of the kernel would be gathered.
     """
     roles = convolution_roles(pattern)
@@ -110,21 +109,21 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     order += [outer.pop(at) for at in roles.channels if at != column]
     last = outer.pop(column)
     rest = [outer[at] for at in sorted(outer)]
-    # Rows are inside, so that lane masks are computed once for all of them.
+    # Lane masks are computed once for all rows inside.
     order += [last, *rest] if has_interior else [*rest, last]
     interior = order[-1] if has_interior else None
     order += channels
     reduced: list[Loop] = [(at,) for at in _window(roles)]
-    # The longer side is outside: elements of the other side stay in registers throughout.
+    # Elements of the shorter side stay in registers.
     sides = [*rows, vectors] if tile.rows >= tile.vectors else [vectors, *rows]
-    # Columns are split by their residue modulo the stride, so that lanes are consecutive.
+    # Split by the residue modulo the stride, so that lanes are consecutive.
     is_parted = step > 1 and not has_interior and roles.data.indices[-1].coefficient(roles.iterators[column]) == step
     data = Staged(
         roles.data_position,
         piece,
         made_by=MadeBy.INLINED_PRODUCER if is_inlined else MadeBy.ONLY_PRODUCER,
         layout=parted(len(roles.data.indices), step) if is_parted else (),
-        # Rows start at cache lines, so that fewer vectors span two of them.
+        # Rows start at cache lines: fewer vectors span two.
         align=tile.lanes if is_parted else 0,
         nest=Nest((None, tile.lanes)),
         shared=True,
@@ -144,8 +143,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _weights(roles: ConvolutionRoles, tile: RegisterTile) -> tuple[Staged, ...]:
-    """A copy of constant weights in which the lanes of a tile are consecutive; none if they are, or if lanes are
-    pixels."""
+    """A copy of constant weights with consecutive lanes; none if they are, or if lanes are pixels."""
     column = roles.column
     is_needed = column in roles.channels and roles.kernel_is_constant and roles.stride(roles.kernel, column) != 1
     at = roles.kernel.dimensions_of(roles.iterators[column])
@@ -156,7 +154,7 @@ def _weights(roles: ConvolutionRoles, tile: RegisterTile) -> tuple[Staged, ...]:
 
 
 def _sums_in_order(roles: ConvolutionRoles) -> bool:
-    """Whether lanes would be gathered from the kernel, and both factors are consecutive along all reduced iterators."""
+    """Whether lanes would be gathered although both factors are consecutive along the reduction."""
     if roles.column not in roles.channels or roles.stride(roles.kernel, roles.column) == 1:
         return False
     step = 1
@@ -189,7 +187,6 @@ def _pieces(
     target: Target,
     decisions: Decisions,
 ) -> int:
-    """Returns the number of pieces of the iterator `slow`; each piece is padded separately."""
     cache = target.l2_bytes // 2 if roles.channels else target.l1_bytes // 2
     least = -(-_slab_bytes(roles) // max(cache, 1))
     wanted = PARTS_OF_A_THREAD * threads
@@ -200,9 +197,8 @@ def _pieces(
 
 
 def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
-    """Returns whether to inline the border, because windows contain few more elements than results, so that a padded
-    copy would cost as much as the sums: each result sums one window of one channel, along rows in memory order. The
-    border is also inlined for images of symbolic extents, whose interior tiles read no border."""
+    """Whether a padded copy would cost as much as the sums (one window of one channel per result, along rows in memory
+    order), or extents are symbolic, so that interior tiles read no border."""
     moves_only = all(isinstance(op, arith.SelectOp) or op.results[0].type == i1 for op in border.computing)
     if roles.has_symbolic_space:
         return moves_only and roles.column in roles.pixels
@@ -210,8 +206,8 @@ def _inlines(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _row(roles: ConvolutionRoles) -> int | None:
-    """Returns the iterator along which vectors are reused: one that they do not depend on, or else one along which the
-    elements that multiply the vectors are shared."""
+    """The iterator along which vectors are reused: one that they do not depend on, else one along which their
+    multipliers are shared."""
     in_data, in_kernel = (roles.column in places for places in (roles.pixels, roles.channels))
     candidates = roles.channels if in_data else roles.pixels if in_kernel else ()
     free = [at for at in candidates if roles.extents[at] > 1]
@@ -222,8 +218,7 @@ def _row(roles: ConvolutionRoles) -> int | None:
 
 
 def _slab_bytes(roles: ConvolutionRoles) -> int:
-    """Returns the approximate bytes of data that the results of one value of the shared iterators and of the batch
-    depend on."""
+    """Approximate data per value of the shared iterators and of the batch."""
     spanned = [roles.iterators[at] for at in (*roles.windowed, *({roles.column} & {*roles.pixels}))]
     size = bytes_of(roles.data.element_type)
     for extent, index in zip(roles.data_extents(), roles.data.indices, strict=True):
@@ -235,7 +230,7 @@ def _slab_bytes(roles: ConvolutionRoles) -> int:
 
 
 def _window(roles: ConvolutionRoles) -> list[int]:
-    """Returns the reduction iterators in loop order: column by column if rows share elements of their windows."""
+    """Reduction iterators, column by column if rows share elements of their windows."""
     if not roles.sums_one_window:
         return list(roles.reduced)
     column = [index for index in roles.data.indices if index.depends_on([roles.iterators[roles.column]])]
@@ -256,6 +251,6 @@ def _unrolled(roles: ConvolutionRoles, tile: RegisterTile, decisions: Decisions)
 
 
 def _outermost(roles: ConvolutionRoles, slow: int | None, row: int | None) -> list[int]:
-    """Returns the iterators outside the pieces that are padded separately: groups and batches."""
+    """Iterators outside the pieces that are padded separately: groups and batches."""
     batch = [at for at in roles.pixels if slow is not None and at < slow]
     return sorted(at for at in (*roles.shared, *batch) if at not in (row, roles.column))

@@ -1,4 +1,4 @@
-"""The default schedule of a module: its rules, the functions it applies to, and the pass default-schedule."""
+"""The default schedule of a module, and the pass default-schedule."""
 
 from __future__ import annotations
 
@@ -64,92 +64,87 @@ from weft.support.target import Target
 
 _SCHEDULED: Final = Statistic("default-schedule", "functions-scheduled", "functions that got a schedule")
 RULES: Final[tuple[Rule, ...]] = (
-    # This rule is first, because it merges chains of elementwise blocks into one block for the other rules.
+    # First: it merges chains of elementwise blocks for the other rules.
     inline_producer,
     # Before the rule for its products.
     winograd_convolution,
-    # Before the rules for contractions, which also match the sums of groups.
+    # Before the rules for contractions, which match the sums of groups too.
     grouped_products,
-    # Products and convolutions, before other rules take the elementwise blocks around them.
+    # Before other rules take the elementwise blocks around products.
     vector_times_matrix,
     # Before the rules for its products.
     products_around_rows,
-    # Before the rule that takes all contractions; tiles before vectors.
+    # Before the rule for all contractions.
     tile_products,
     dot_products,
     contraction,
     # Before the rule for the same layouts without tile registers.
     tile_convolution,
-    # Each of these rules decides for itself whether it applies.
     blocked_convolution,
     filter_convolution,
     packed_convolution,
     direct_convolution,
-    # Before nests over shared rows, which would merge the border with them.
+    # Before nests over shared rows, which would merge the border.
     pooling,
-    # Before single nests, which would make them no longer plain.
+    # Before single nests, after which blocks are not plain.
     nests_over_shared_rows,
-    # Before single nests: each part is then a separate nest.
+    # Before single nests: each part becomes one.
     reduction_in_parts,
-    # Before single nests, which would compute selections in scalar code.
+    # Before single nests, which would select in scalar code.
     argmax_in_lanes,
-    # Before single nests, which would select the source array for each element.
+    # Before single nests, which would select the source for each element.
     concatenation,
-    # This rule schedules all remaining blocks.
+    # All remaining blocks.
     single_nest,
 )
 """Each rule is offered every block that is still plain, in program order, before the next rule."""
 
 KERNEL_RULES: Final[tuple[Rule, ...]] = (
-    # First, as in the rules for CPUs.
     inline_producer,
     # Before other rules take the elementwise blocks after products.
     tiles_in_shared_memory,
     # Before single nests, which would be separate kernels.
     rows_for_blocks,
-    # This rule decides for itself whether it applies.
     reduction_for_block,
-    # This rule schedules all remaining blocks.
+    # All remaining blocks.
     result_for_thread,
-    # For blocks whose results are not proved independent.
+    # Results not proved independent.
     inner_loops_for_thread(in_register=True),
     inner_loops_for_thread(in_register=False),
-    # For blocks whose order is fixed because assumptions are missing.
+    # Order fixed, because assumptions are missing.
     in_one_thread,
 )
 """The rules for targets whose programs are kernels."""
 
 SHARED_LOOP_RULES: Final[tuple[Rule, ...]] = (
     partial(shared_loops_for_thread, inner=True),
-    # For blocks whose fused loops are not proved independent.
+    # Fused loops not proved independent.
     partial(shared_loops_for_thread, inner=False),
-    # For blocks whose order is fixed because assumptions are missing.
+    # Order fixed, because assumptions are missing.
     in_one_thread,
 )
 """The rules for nests of several blocks, for targets that run kernels only. CPUs run such nests as they are."""
 
 
 def rules_for(kind: str) -> tuple[Rule, ...]:
-    """Returns the rules for a kind of target, or none if it has no default schedules."""
+    """Rules for a kind of target; empty if it has no default schedules."""
     if kind in ("llvm", "c"):
         return RULES
     return KERNEL_RULES if kind in GPU_KINDS else ()
 
 
 def shared_loop_rules_for(kind: str) -> tuple[Rule, ...]:
-    """Returns the rules for blocks that share loops, which are tried after the others."""
     return SHARED_LOOP_RULES if kind in GPU_KINDS else ()
 
 
 def default_schedule(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """Returns a trace for each function that is not scheduled yet and to which a rule applies. `rules` defaults to
-    those for the kind of target.
+    """Returns a trace for each function that is not scheduled yet and to which a rule applies; it replays on `module`,
+    which is unchanged. `rules` defaults to those for the kind of target.
 
     A function is scheduled if it is named in `skip`, or if it is not plain (`analysis.block_scopes`): a block was
-    moved, a loop was bound, split or annotated, or two blocks share a name, so that a trace could not distinguish
-    them. Leaves `module` unchanged; each trace replays on it.
+    moved, a loop was bound, split or annotated, or two blocks share a name.
     """
     return [trace for _, _, trace in _schedules(module, target, rules, skip)]
 
@@ -157,7 +152,7 @@ def default_schedule(
 def apply_default_schedule(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None = None, skip: Collection[str] = ()
 ) -> list[sched.FuncOp]:
-    """Replace the plain functions by the scheduled ones. Returns the traces of `default_schedule`."""
+    """Replace the plain functions by scheduled ones. Returns the traces of `default_schedule`."""
     schedules = _schedules(module, target, rules, skip)
     for function, scheduled, _ in schedules:
         (new,) = functions(scheduled)
@@ -167,7 +162,7 @@ def apply_default_schedule(
 
 
 def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
-    """Returns the names of the functions of `module` that a trace, which is not applied yet, schedules."""
+    """Names of the functions of `module` that a trace, not yet applied, schedules."""
     names: set[str] = set()
     for step in trace.body.block.ops:
         if isinstance(step, sched.GetBlockOp):
@@ -176,14 +171,13 @@ def scheduled_by(trace: sched.FuncOp, module: ModuleOp) -> set[str]:
                 found = find_block_or_root(module, step.label.data, func)
                 names.add((found if isinstance(found, FuncOp) else function_of(found)).sym_name.data)
             except CompileError:
-                continue  # a block that an earlier step makes, of a function that is already in the set
+                continue
     return names
 
 
 def _schedules(
     module: ModuleOp, target: Target, rules: Sequence[Rule] | None, skip: Collection[str]
 ) -> list[tuple[FuncOp, ModuleOp, sched.FuncOp]]:
-    """Returns the functions that get a schedule, each with a module that holds its scheduled form, and its trace."""
     known = rules_for(target.kind)
     rules = known if rules is None else rules
     if not known or not rules:
@@ -213,10 +207,9 @@ def _replayed(module: ModuleOp, trace: sched.FuncOp) -> Schedule:
 
 
 def schedule_by_rules(schedule: Schedule, target: Target, replayed: Replayed) -> Schedule:
-    """Schedule the only function of a module by default, with a schedule whose sampling steps make the decisions.
+    """Schedule the only function of a module, with decisions by the sampling steps of the schedule.
 
-    The result may be another schedule: if a rule turns out not to apply, its steps are undone by starting again from
-    `replayed`.
+    May return another schedule: the steps of a rule that does not apply are undone by restarting from `replayed`.
     """
     original = copy_of(schedule.mod)
     (function,) = functions(original)
@@ -232,8 +225,6 @@ def _is_ours(function: FuncOp, *, alone: bool) -> bool:
 
 
 class _Attempts:
-    """Tries rules on one function."""
-
     def __init__(self, schedule: Schedule, original: ModuleOp, target: Target, replayed: Replayed) -> None:
         """`original` is the module before any step of the schedule."""
         self.target = target
@@ -264,7 +255,7 @@ class _Attempts:
         return {block.label: block for block in child_blocks(function)}
 
     def _is_left(self, label: str, *, alone: bool) -> bool:
-        """Whether a block is still present, unchanged and not empty; on GPUs, empty blocks must be bound too."""
+        """Whether a block is present, unchanged and not empty; GPUs must bind empty blocks too."""
         if (label, alone) not in self.left:
             self.left[label, alone] = self._is_unchanged(self.blocks.get(label), alone=alone)
         return self.left[label, alone]
@@ -315,7 +306,7 @@ class DefaultSchedulePass(ModulePass):
     """Schedule the functions that no user scheduled: `default-schedule{target="llvm -mcpu=haswell"}`.
 
     A function is scheduled if it is not plain, or if a `sched.func` of the module works on it. With `only_trace` the
-    schedules are added to the module, for `apply-schedule` to run, and the functions stay.
+    schedules are added to the module, for `apply-schedule` to run, and functions are unchanged.
 
     Requires: functions of block loops (tir).
 

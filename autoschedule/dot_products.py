@@ -1,4 +1,4 @@
-"""Default schedule of contractions of narrow integers and of bf16, by dot-product instructions."""
+"""Default schedule of contractions of narrow integers and of bf16 by dot-product instructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from weft.support.target import Target
 
 @dataclass(frozen=True)
 class FactorLoad:
-    """The type of the loads of a factor: integers of `bits`, sign- or zero-extended, or bf16."""
+    """The loads of a factor: integers of `bits`, sign- or zero-extended, or bf16."""
 
     bits: int
     signed: bool
@@ -36,11 +36,10 @@ class FactorLoad:
 
     @property
     def sign(self) -> bool | None:
-        """Whether integers are signed, or None for bf16."""
+        """Whether integers are signed; None for bf16."""
         return None if self.is_float else self.signed
 
     def dot_name(self, lanes: int, right: FactorLoad) -> str:
-        """Returns the tensor intrinsic for `lanes` sums of products of this factor and the right one."""
         if self.is_float:
             return float_dot_name(lanes)
         return dot_name(lanes, self.bits, self.signed, right.signed)
@@ -48,7 +47,7 @@ class FactorLoad:
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction, and the types that the factors must be recoded to for it, or None if they fit as they are."""
+    """An instruction, and the types to which factors must be recoded, if any."""
 
     instruction: DotInstruction
     left: FactorLoad
@@ -59,8 +58,7 @@ class Form:
 
 @planned()
 def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Keep results in register tiles, like the rule for contractions; the reduction proceeds by the two or four steps
-    that an instruction multiplies and adds.
+    """Like the rule for contractions, with reduction steps of the two or four products that an instruction adds.
 
     ```
     for columns of several panels: pack them as [steps / 4][columns][4]
@@ -68,8 +66,8 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
         tile = 0; for k: tile[r, c] += left[r, 4 * k : 4 * k + 4] . panel[k, c, :]; out[rows, panel] = epilogue(tile)
     ```
     Factors that no instruction accepts are recoded first (`Schedule.recode`); columns and steps are padded with zeros.
-    Applicable if the target has such instructions and the sums have 32 bits and one reduction iterator: sums of
-    integers, or of bf16 in float32.
+    Applicable if the target has such instructions and the sums have 32 bits (integers, or bf16 in float32) and one
+    reduction iterator.
     """
     roles = contraction_roles(pattern)
     form = None if roles is None or not pays(roles) else form_of(pattern, roles, target)
@@ -80,7 +78,6 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
         return None
     tile, group, lanes = _tile(roles, instruction, target, decisions), instruction.group, instruction.lanes
     words = None if depth is None else max(-(-depth // group), 1)
-    # A group is as wide as a sum.
     work = fitted.DOT_PRODUCTS * threads_pay_from(target.processor)
     panels = panels_of(roles, tile, words, 4, work, target, decisions)
     loops = PanelLoops(panels, (tile.vectors, lanes), (group,))
@@ -117,7 +114,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
 
 
 def pays(roles: ContractionRoles) -> bool:
-    """Returns whether a contraction has one reduced iterator and enough products to pack its right factor in groups."""
+    """Whether packing the right factor in groups pays, for one reduced iterator."""
     rows, work = roles.row_count, product(roles.extents)
     if roles.same_buffer or len(roles.reduced) != 1 or (work is not None and work < fitted.PACKED_PRODUCTS):
         return False
@@ -125,7 +122,7 @@ def pays(roles: ContractionRoles) -> bool:
 
 
 def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[Staged]:
-    """Returns the left factor: recoded, and with steps as its fastest dimension."""
+    """The left factor: recoded, with steps as its fastest dimension."""
     steps, rank = dimension_of_steps(pattern, roles, is_left=True), roles.left.rank
     recoded, is_turned = form.recode_left or "", steps != rank - 1
     if not recoded and not is_turned:
@@ -147,8 +144,8 @@ def packed_right(
     *,
     is_padded: bool = True,
 ) -> Staged:
-    """Returns the right factor in panels `[steps / group][columns][group]`. Recoding or padding is computed at the
-    packed piece, which stays in L1. With `is_padded`, padding that the plan requires is that of this factor."""
+    """The right factor in panels `[steps / group][columns][group]`, recoded or padded at the packed piece, which stays
+    in L1. With `is_padded`, the padding of the plan is that of this factor."""
     right, columns = roles.right, roles.right.dimension
     steps = dimension_of_steps(pattern, roles, is_left=False)
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
@@ -173,13 +170,12 @@ def packed_right(
         fuses_producer=True,
         layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
         nest=nest,
-        # rows in memory order, vector by vector
         source=Nest((None, width if right.contiguous else tile.lanes * group)) if is_padded else None,
     )
 
 
 def dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_left: bool) -> int:
-    """Returns the dimension of a factor that only the steps of the reduction index."""
+    """The dimension of a factor that only the reduction steps index."""
     column = pattern.block.iter_vars[roles.column]
     (factor,) = (factor for factor in pattern.factors or () if (column in factor.iterators) is not is_left)
     (dimension,) = factor.dimensions_of(pattern.block.iter_vars[roles.reduced[0]])
@@ -187,7 +183,6 @@ def dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_lef
 
 
 def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
-    """Returns the best instruction for the products of a block, or None if the target has none."""
     loads = loads_of(pattern, roles)
     if loads is None:
         return None
@@ -195,7 +190,7 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
     if of_left.is_float:
         fitting = [i for i in dot_instructions(target) if _fits(i, of_left, of_right)]
         return Form(fitting[0], of_left, of_right) if fitting else None
-    # Recoding costs one flipped bit per element, and one sum per row.
+    # Recoding costs a bit flip per element and a sum per row.
     flipped, halves = FactorLoad(of_right.bits, not of_right.signed), FactorLoad(16, True)
     candidates: list[tuple[FactorLoad, FactorLoad, str | None, str | None]] = [
         (of_left, of_right, None, None),
@@ -211,8 +206,7 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
 
 
 def loads_of(pattern: BlockPattern, roles: ContractionRoles) -> tuple[FactorLoad, FactorLoad] | None:
-    """Returns the loads of the left and the right factor of a product of narrow integers or of bf16, or None for
-    others."""
+    """None unless both factors are narrow integers or bf16."""
     if roles.element not in (i32, f32) or pattern.factors is None:
         return None
     if any(len(factor.dimensions_of(v)) != 1 for factor in pattern.factors for v in pattern.reduced):
@@ -231,7 +225,7 @@ def _fits(instruction: DotInstruction, left: FactorLoad, right: FactorLoad) -> b
 
 
 def load_of(operand: Operand) -> FactorLoad | None:
-    """Returns the load of a factor that is widened to 32 bits, or None if it is neither a narrow integer nor bf16."""
+    """None unless the factor is widened to 32 bits."""
     loaded = operand.op.results[0]
     if not isinstance(loaded.type, IntegerType | BFloat16Type) or not loaded.has_one_use():
         return None
@@ -246,7 +240,6 @@ def load_of(operand: Operand) -> FactorLoad | None:
 
 
 def _tile(roles: ContractionRoles, instruction: DotInstruction, target: Target, decisions: Decisions) -> RegisterTile:
-    """Returns the best tile. Columns are padded to whole vectors."""
     rows, columns = roles.row_count, roles.columns
     if columns is not None:
         columns = -(-columns // instruction.lanes) * instruction.lanes

@@ -1,4 +1,4 @@
-"""The executor of tile plans: one order of schedule steps for all of them."""
+"""The executor of tile plans: one order of schedule steps for all."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ THREAD: Final = "threadIdx.x"
 
 
 class PlanOf(Protocol):
-    """A rule as a pure function: returns the plan for a block, or None if the rule does not apply."""
-
     @property
     def __name__(self) -> str: ...
     def __call__(self, pattern: BlockPattern, target: Target, decisions: Decisions, /) -> TilePlan | None: ...
@@ -53,8 +51,6 @@ Normalize: TypeAlias = Callable[[Schedule, BlockHandle, BlockPattern], bool]
 
 @dataclass(frozen=True)
 class PlannedRule:
-    """A rule that executes the plan of a function on a block, after `normalize` has rewritten the block."""
-
     plan: PlanOf
     normalize: Normalize | None = None
 
@@ -66,7 +62,6 @@ class PlannedRule:
         return self.schedule(sch, block, pattern_of(op_of(sch, block)), target)
 
     def schedule(self, sch: Schedule, block: BlockHandle, pattern: BlockPattern, target: Target) -> bool:
-        """Schedule a block whose pattern is known. Returns whether the rule applies."""
         if self.normalize is not None and self.normalize(sch, block, pattern):
             pattern = pattern_of(op_of(sch, block))
         plan = self.plan(pattern, target, Sampled(sch))
@@ -87,8 +82,8 @@ def execute(
     loops: Sequence[LoopHandle] | None = None,
     pays: bool | None = None,
 ) -> None:
-    """Schedule a block and its staged operands by a plan. `loops` defaults to those around the block; they are shared
-    among threads if the work of the block `pays`.
+    """Schedule a block and its staged operands by a plan. `loops` defaults to those around the block; threads share
+    them if its work `pays`.
 
     The order: make blocks, split loops, move blocks, split their loops. Loops are vectorized last, because a step on a
     vectorized nest is applied to a copy first.
@@ -98,7 +93,7 @@ def execute(
 
 @dataclass(frozen=True)
 class RowMember:
-    """A nest that shares rows with others, and the plan for its loops inside the rows, if any."""
+    """A nest that shares rows with others, and the plan for its loops inside, if any."""
 
     pattern: BlockPattern
     plan: TilePlan | None
@@ -106,8 +101,7 @@ class RowMember:
 
 
 def execute_rows(sch: Schedule, members: Sequence[RowMember], shared: int, rows: int, target: Target) -> None:
-    """Merge consecutive nests over their `shared` outermost loops. Each nest computes `rows` rows before the next
-    starts."""
+    """Merge nests over their `shared` outermost loops; each computes `rows` rows before the next."""
     function = function_of(members[0].pattern.block).sym_name.data
     blocks = [sch.get_block(member.pattern.block.label, function) for member in members]
     pays = pays_threads([member.pattern for member in members], target)
@@ -137,8 +131,7 @@ def annotate_prefetches(sch: Schedule, block: BlockHandle, prefetches: Sequence[
 
 
 def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: int = 1) -> None:
-    """Distribute nested loops over the threads of a block, so that adjacent threads execute adjacent iterations. Each
-    thread executes `lanes` of them."""
+    """Distribute loops over the threads of a block: adjacent threads execute adjacent iterations, `lanes` each."""
     _, thread, *vector = sch.split(fused(sch, loops), factors=[None, threads, *([lanes] if lanes > 1 else [])])
     sch.bind(thread, THREAD)
     for loop in vector:
@@ -146,7 +139,7 @@ def to_threads(sch: Schedule, loops: Sequence[LoopHandle], threads: int, lanes: 
 
 
 def joined_map(places: Sequence[int], flat: Sequence[int], extents: Sequence[object]) -> Callable[..., tuple[int, ...]]:
-    """Returns the map of the indices at `places` that linearizes those of the `flat` iterators into one index."""
+    """The index map that linearizes the `flat` iterators."""
 
     def joined(*indices: int) -> tuple[int, ...]:
         index_of = dict(zip(places, indices, strict=True))
@@ -193,7 +186,6 @@ class _Execution:
         self._share()
 
     def _make_copies(self) -> None:
-        """Make the blocks that pad and copy operands and results, and inline their elementwise neighbours."""
         sch, block, plan = self.sch, self.block, self.plan
         self._recode()
         if plan.padding and not plan.flat:
@@ -219,7 +211,6 @@ class _Execution:
             self._sum_in_parts(plan.parts)
 
     def _place(self) -> None:
-        """Move copies to the loops in which they are needed, and cut their own loops."""
         sch, plan = self.sch, self.plan
         if plan.parts is not None and self.sums is not None:
             sch.reverse_compute_at(self.sums, self.loops[plan.parts.at])
@@ -233,7 +224,7 @@ class _Execution:
             sch.bind(self.loops[loop], axis)
         if self.unit is not None:
             sch.bind(self.unit, plan.unit)
-        # After threads are bound: a copy in shared memory is computed for all threads of a block.
+        # After threads are bound: all threads of a block compute a copy in shared memory.
         for staged, copy in self.copies:
             if staged.at is not None:
                 sch.compute_at(copy, self.loops[staged.at])
@@ -241,7 +232,6 @@ class _Execution:
             self._lay_out(staged, copy)
 
     def _keep_in_registers(self) -> None:
-        """Initialise accumulators, and keep them in registers until they are copied out."""
         sch, block, plan = self.sch, self.block, self.plan
         if plan.reassociated:
             sch.annotate(self.loops[plan.order[-1]], REASSOCIATE, True)
@@ -273,7 +263,6 @@ class _Execution:
             sch.parallel(fused(sch, [self.loops[loop] for loop in plan.threads]))
 
     def _recode(self) -> None:
-        """Recode operands; the correction then becomes the block that produces results."""
         for staged in self.plan.staged:
             if staged.recoded:
                 source, *corrections = self.sch.recode(self.block, staged.operand, staged.recoded)
@@ -310,7 +299,6 @@ class _Execution:
         return next(p for p in self.sch.get_producers(self.block) if buffer in buffers_written(op_of(self.sch, p)))
 
     def _result(self, result: Result) -> BlockHandle:
-        """Make the block that copies results out, with its elementwise consumers."""
         sch, block = self.sch, self.block
         if result.padded or self.corrected is not None:
             copy = self.corrected
@@ -325,21 +313,19 @@ class _Execution:
         else:
             copy = sch.cache_write(block, 0, result.scope)
         if result.align:
-            # whole vectors: LLVM does not promote a buffer to registers if it is stored to under masks
+            # whole vectors: LLVM does not promote a buffer stored to under masks
             sch.storage_align(block, 0, -2, result.align, 0)
         fuse_consumers(sch, copy)
         return copy
 
     def _lay_out_before(self, staged: Staged, copy: BlockHandle) -> None:
-        """Give a copy its layout, and its block the loops that follow from it."""
         sch, layout = self.sch, index_map(staged.layout)
         sch.transform_layout(copy, ("write", 0), layout, pad_value=0 if staged.made_by.is_producer else None)
-        # Padding gives the block a loop for each dimension of the layout.
+        # Padding adds a loop for each dimension of the layout.
         if len(sch.get_loops(copy)) < len(staged.layout):
             sch.transform_block_layout(copy, layout)
 
     def _flatten(self) -> None:
-        """Fuse the `flat` iterators into one, and pad it."""
         sch, block, plan = self.sch, self.block, self.plan
         if not plan.flat:
             return
@@ -366,8 +352,7 @@ class _Execution:
             self.copies = [(staged, padded)]
 
     def _sum_in_parts(self, parts: Parts) -> None:
-        """Let the block sum one part of the reduction at a time, and another block add the partial sums to the
-        results."""
+        """The block sums a part of the reduction at a time; another block adds the partial sums to the results."""
         sch, plan = self.sch, self.plan
         self.sums = self.block
         first, *reduced = (at for at in self.axes if self.kinds[at] is IterKind.REDUCE)
@@ -390,7 +375,6 @@ class _Execution:
         sch, plan = self.sch, self.plan
         if plan.parts is None:
             loops = self._loops_of_iterators() if self.given is None else self.given
-            # Outer loops that are not given have no name.
             self.loops = {(at,): loop for at, loop in zip(self.axes[-len(loops) :], loops, strict=True)}
         self.unit = sch.add_unit_loop(next(iter(self.loops.values()))) if plan.unit else None
         if plan.outermost:
@@ -406,8 +390,8 @@ class _Execution:
             self._fuse(group)
 
     def _loops_of_iterators(self) -> Sequence[LoopHandle]:
-        """Returns the loops around the block, except those of extent 1 that no iterator depends on: `rfactor` leaves
-        such a loop if a part of the reduction is a single element."""
+        """The loops around the block without those of extent 1 that no iterator depends on, which `rfactor` leaves for
+        parts of a single element."""
         loops = self.sch.get_loops(self.block)
         if len(loops) <= len(self.axes):
             return loops
@@ -427,11 +411,11 @@ class _Execution:
         sch = self.sch
         pays = staged.shared and pays_threads([pattern_of(op_of(sch, copy))], self.target)
         if staged.layout and not (staged.made_by.is_producer or staged.reindexed):
-            # Blocks that write the padding are outside of the loop `at`, and the whole buffer would be allocated there.
+            # Blocks that write the padding are outside `at`; the whole buffer would be allocated there.
             pad_value = 0 if staged.at is None else UNDEFINED
             sch.transform_layout(copy, ("write", 0), index_map(staged.layout), pad_value=pad_value)
         if staged.prefetches:
-            # Padding gives the block an iterator for each dimension of the layout.
+            # Padding adds an iterator for each dimension of the layout.
             follows = len(op_of(sch, copy).iter_vars) == len(staged.layout)
             packed = [replace(p, shifts=packed_shifts(p.shifts, staged.layout)) for p in staged.prefetches]
             annotate_prefetches(sch, copy, packed if follows else staged.prefetches)
@@ -446,7 +430,7 @@ class _Execution:
             share_among_threads(sch, copy, pays, self.target)
 
     def _cut_copy(self, copy: BlockHandle, nest: Nest, own: list[LoopHandle] | None = None) -> list[LoopHandle]:
-        """Split the own loops of a copy. Returns them in order; empty if they are unchanged."""
+        """Split the own loops of a copy. Returns them in order; empty if unchanged."""
         sch, own = self.sch, own_loops(self.sch, copy, self.block) if own is None else own
         if nest.threads:
             to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
@@ -489,8 +473,8 @@ class _Execution:
         return order
 
     def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
-        """Returns the number of consecutive elements that a thread of a kernel moves at once without leaving threads
-        idle, or 1 if rows are not known to start at multiples of it."""
+        """Consecutive elements per thread and access that leave no threads idle; 1 if rows may start elsewhere than at
+        multiples."""
         (write,) = pattern_of(op_of(self.sch, copy)).writes
         row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
         if row < 0 or inner is None or work is None:
@@ -500,7 +484,7 @@ class _Execution:
         return Sampled(self.sch).size(lanes, lanes)
 
     def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
-        """Split a loop into pieces of `nest.steps`, or of a smaller divisor of the extent."""
+        """Pieces of `nest.steps`, or of a smaller divisor of the extent."""
         extent = extent_of(self.sch, loop) if nest.divides else None
         steps = [size for size in range(nest.steps, nest.steps // 4, -1) if extent is not None and extent % size == 0]
         return self.sch.split(loop, [None, steps[0] if steps else nest.steps])
@@ -537,7 +521,7 @@ class _Execution:
         self._keep(init, min(own, spatial))
 
     def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
-        """Vectorize or unroll the `own` loops of the copy of results, like those of the accumulators."""
+        """Vectorize or unroll the `own` loops like those of the accumulators."""
         sch = self.sch
         if result.nest is None:
             self._keep(copy, own if result.kept is None else result.kept)

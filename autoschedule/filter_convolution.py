@@ -27,9 +27,8 @@ from weft.support.target import Target
 
 @planned(split_groups)
 def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Multiply vectors of filters by single elements of the data, without packing windows: a few rows are copied with
-    their border, and read in place. Weights are laid out so that the filters of a tile are consecutive; results are
-    transposed when they are stored.
+    """Multiply vectors of filters by single elements of the data without packing windows. A few rows are copied with
+    their border, weights are laid out with consecutive filters, results are transposed when stored.
 
     ```
     lay out the weights
@@ -104,8 +103,7 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
 
 
 def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
-    """Returns whether constant weights save more than the transposition of results costs, although the data can also be
-    read in place along their rows."""
+    """Whether constant weights save more than transposing results costs, compared to reading data along rows."""
     steps = roles.size(roles.reduced)
     least = fitted.TRANSPOSED_RESULT_STEPS if roles.known(roles.column) else fitted.TRANSPOSED_RESULT_STEPS_OF_ANY
     return roles.kernel_is_constant and steps >= least * fitted.TRANSPOSED_RESULT * lanes
@@ -142,8 +140,8 @@ def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
 def _tile(
     roles: ConvolutionRoles, filters: int, slow: int, lanes: int, target: Target, decisions: Decisions
 ) -> tuple[FilterTile, int]:
-    """Returns the tile of pixels and filters, and the number of whole rows that it covers. A search may choose vectors,
-    pixels, and whether elements are shared."""
+    """The tile and the whole rows that it covers. A search may choose vectors, pixels, and whether elements are
+    shared."""
     last = roles.reduced[-1]
     step, along = roles.stride(roles.data, roles.column) or 0, roles.stride(roles.data, last) or 0
     window = [at * along for at in range(roles.extents[last])]
@@ -170,8 +168,8 @@ def _strip(
     target: Target,
     decisions: Decisions,
 ) -> tuple[int, bool]:
-    """The rows of a strip, and whether threads share the filters for all data, because there are too few strips. A
-    search may choose the rows."""
+    """The rows of a strip, which a search may choose, and whether threads share filters instead, because strips are
+    few."""
     extent, before = roles.extents[slow], tuple(at for at in roles.pixels if at < slow and at != roles.column)
     (filters,) = _filters(roles)
     batches = roles.size(before)
@@ -188,12 +186,11 @@ def _strip(
 
 
 def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
-    """Returns weights with the filters of a tile consecutive."""
     (at,) = roles.kernel.dimensions_of(roles.iterators[filters])
     return Staged(
         1 - roles.data_position,
         layout=panels(len(roles.kernel.indices), at, tile.columns),
-        # because gathers took four times as long as scalar loads and stores
+        # gathers took four times as long as scalar loads and stores
         nest=Nest(
             (None, tile.lanes), at, inside=(ALL, 0), vector=roles.kernel.stride_of(roles.iterators[filters]) == 1
         ),

@@ -1,4 +1,4 @@
-"""Default schedule of products whose sums are formed in groups, each of which is scaled before it is added."""
+"""Default schedule of products summed in groups that are scaled before they are added."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class _Groups:
 
 
 def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Compute one panel of columns at a time with sums in registers; weights are unpacked once for a tile of rows, all
-    rows if they are few.
+    """Keep the sums of a panel of columns in registers; unpack weights once for a tile of rows, all rows if they are
+    few.
 
     ```
     for columns of a panel: for rows of a tile: total = 0
@@ -64,10 +64,9 @@ def grouped_products(sch: Schedule, block: BlockHandle, target: Target) -> bool:
         total[row, c] += scale[group, c] * sums[row, c]
       out[row, panel] = epilogue(total)
     ```
-    Applicable to a sum over groups that reads sums of products, one per element and group, of a block with no other
-    consumer, if the weights are stored in panels (`column floordiv width`). Not applicable if results are not
-    consecutive along an iterator of both, or if another extent than those of rows is unknown. Many rows need sums of
-    integers.
+    Applicable to a sum over groups that alone reads sums of products, one per element and group, with weights stored in
+    panels (`column floordiv width`). Not applicable if results are not consecutive along an iterator of both, or if an
+    extent other than rows is unknown. Many rows need sums of integers.
     """
     found = _groups(sch, block)
     lanes = max(target.vector_bytes // 4, 1)
@@ -166,19 +165,17 @@ def _groups(sch: Schedule, block: BlockHandle) -> _Groups | None:
 
 
 def _bytes(sch: Schedule, parts: BlockHandle, pattern: BlockPattern) -> BlockHandle | None:
-    """Returns the block that unpacks the weights of sums of groups, or None if they are read as they are stored."""
     column = pattern.spatial[-1]
     weights = [read for read in pattern.reads if read.dimensions_of(column)]
     return producer_of(sch, parts, weights[0].buffer) if len(weights) == 1 else None
 
 
 def _is_in_order(operand: Operand, iterators: Sequence[SSAValue]) -> bool:
-    """Returns whether the indices are the iterators in this order, and constants."""
     return [index for index in operand.indices if index.terms] == [Index({v: 1}) for v in iterators]
 
 
 def _width(pattern: BlockPattern, column: SSAValue) -> int | None:
-    """Returns the number of columns of a panel, the divisor in the indices of the weights, or None."""
+    """Columns of a panel: the divisor in the indices of the weights."""
     for read in pattern.reads:
         for index in read.indices:
             for atom in index.terms:

@@ -35,8 +35,8 @@ _KEEP_THEIR_INPUTS: Final = (PatternKind.CONTRACTION, PatternKind.CONVOLUTION, P
 def inline_producer(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Inline an elementwise producer into its readers, which saves a buffer and a pass over memory.
 
-    Not applicable if recomputed values cost more than loads: for readers that read an element many times, and for
-    several readers of more than a few cheap operations.
+    Not applicable if recomputation costs more than loads: several readers of more than a few cheap operations, or
+    readers that read an element many times.
     """
     producer = op_of(sch, block)
     pattern = pattern_of(producer)
@@ -101,7 +101,7 @@ def _is_cheap(producer: BlockPattern, consumers: list[BlockPattern]) -> bool:
 
 
 def fuse_consumers(sch: Schedule, copy: BlockHandle) -> None:
-    """Inline the elementwise blocks that are the only readers of `copy` and read it at the indices that they write."""
+    """Inline the elementwise blocks that alone read `copy`, at the indices that they write."""
     while True:
         (buffer,) = {stored_buffer(op) for op in op_of(sch, copy).walk()} - {None}
         consumers = sch.get_consumers(copy)
@@ -129,19 +129,18 @@ def producing(block: BlockOp, buffer: SSAValue) -> BlockOp | None:
 
 
 def producer_of(sch: Schedule, block: BlockHandle, buffer: SSAValue) -> BlockHandle | None:
-    """Returns a handle of `producing(block, buffer)`, or None."""
     found = producing(op_of(sch, block), buffer)
     return None if found is None else next(p for p in sch.get_producers(block) if op_of(sch, p) is found)
 
 
 def _place(pattern: BlockPattern, operand: Operand) -> list[Index]:
-    """Returns the indices of an access, with 0 for iterators over a single value: inlined accesses have 0 there."""
+    """Indices of an access, with 0 for iterators over a single value."""
     single: dict[SSAValue, Index] = {v: Index({}) for v in pattern.block.iter_vars if pattern.extent_of(v) == 1}
     return [index.substitute(single) for index in operand.indices]
 
 
 def fuse_producer(sch: Schedule, copy: BlockHandle) -> None:
-    """Inline the elementwise block that writes the input of `copy`, if `copy` is its only reader."""
+    """Inline the elementwise block that writes the input of `copy` for `copy` alone."""
     producers = sch.get_producers(copy)
     if len(producers) != 1 or pattern_of(op_of(sch, producers[0])).kind is not PatternKind.INJECTIVE:
         return

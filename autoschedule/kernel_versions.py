@@ -62,9 +62,9 @@ class _Condition:
 
 
 def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], Collection[str]]) -> dict[str, str]:
-    """Add a version for small extents to each kernel of a module whose default schedule for `target` depends on them,
-    and let calls choose. Kernels named by `skipped`, which is called only if there are candidates, are excluded.
-    Returns the kernel of each version, by name."""
+    """Add a version for small extents to each kernel whose default schedule depends on them, and let calls choose.
+    `skipped`, called only if there are candidates, names kernels to exclude. Returns the kernel of each version, by
+    name."""
     names = set(named_ops(module))
     calls = _calls_of_kernels(module)
     dynamic = [op for op in calls if dynamic_extents_of(op) and why_not_plain(op) is None]
@@ -93,7 +93,7 @@ def add_kernel_versions(module: ModuleOp, target: Target, skipped: Callable[[], 
 
 
 def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
-    """Returns the calls of private functions over buffers that have no other uses and contain no calls."""
+    """Calls of private functions over buffers that have no other uses and contain no calls."""
     calls = calls_by_name(module)
     kernels = [op for op in buffer_functions(module) if op.sym_visibility == _PRIVATE]
     leaves = [op for op in kernels if not any(isinstance(inner, CallOp) for inner in operations_in(op))]
@@ -120,10 +120,11 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
 
 
 def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
-    """Returns the symbols of the extents along which windows of the first convolution or pool move. Returns none if an
-    extent depends on other values, or if it is computed in all callers, as the images inside of a net, whose kernels
-    would take twice the time to build. Images of one channel whose windows move by one element have none either: code
-    for all sizes is faster, because masks are computed once for several channels.
+    """Symbols of the extents along which windows of the first convolution or pool move.
+
+    Empty if an extent depends on other values, or is computed in all callers, as inside a net, whose kernels would take
+    twice the time to build; and for images of one channel whose windows move by one element: code for all sizes
+    computes masks once for several channels, which is faster.
     """
     for block in child_blocks(function):
         pattern = pattern_of(block)
@@ -144,7 +145,7 @@ def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
 
 
 def _is_axis(call: CallOp, own: Quantity) -> bool:
-    """Whether an extent of an argument is an axis of a parameter of the calling function, or the product of several."""
+    """Whether an extent of an argument is an axis of a parameter of the caller, or a product of several."""
     buffer = call.arguments[own.parameter]
     if isinstance(view := buffer.owner, memref.ReinterpretCastOp):
         stated = mixed_extents(view.static_sizes.get_values(), view.sizes)[own.dimension]
@@ -170,7 +171,7 @@ def _up_to(function: FuncOp, bound: ExtentBound, name: str, names: set[str]) -> 
 
 
 def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, FuncOp]:
-    """A copy of a function, inserted after it, that assumes a bound, and the condition to call it."""
+    """A copy of a function that assumes a bound, and the condition to call it."""
     place = _place(bound)
     if place is None:
         raise InternalError("a version is for an extent of no parameter")
@@ -183,8 +184,8 @@ def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, F
 
 
 def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp] | None:
-    """A copy of a function, inserted after it, in which the extents `symbols` are 1, and the conditions to call it.
-    None if the function has no results for one pixel, as if its windows are larger and there is no border."""
+    """A copy of a function with extents `symbols` of 1, and the conditions to call it; None if one pixel has no
+    results."""
     places = {symbol: own for own, symbol in reversed(FlatSignature.of(function).of_quantity.items())}
     conditions = [_Condition(places[symbol].parameter, places[symbol].dimension, 1, 1) for symbol in symbols]
     copy = _copied(function, name, {})
@@ -228,7 +229,6 @@ def _choose(call: CallOp, conditions: Sequence[_Condition], version: FuncOp) -> 
 
 
 def _test(call: CallOp, stated: SSAValue | None, condition: _Condition) -> SSAValue:
-    """The truth of a condition, computed before a call."""
     if stated is None or not_dominating([stated], InsertPoint.before(call)):
         stated = dim_before(call.arguments[condition.parameter], condition.dimension, call)
     predicate = "eq" if condition.least == condition.most else "sle"

@@ -30,8 +30,8 @@ _THREADS: Final = 256
 
 
 def threads_for(work: int | None, target: Target, decisions: Decisions) -> int:
-    """Returns the number of threads that share `work` steps: a power of two of at least a warp, and at most `work`. An
-    unknown number of steps, None, is assumed to be large. A search may choose up to the limit of the device."""
+    """Threads that share `work` steps: a power of two of at least a warp, and at most `work` (None counts as many). A
+    search may choose up to the limit of the device."""
     device = _device(target)
     most, warp = device.max_threads_per_block, device.warp_size
     threads = min(_THREADS, most)
@@ -57,20 +57,19 @@ def _loops(pattern: BlockPattern) -> tuple[list[Loop], list[Loop]]:
 def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Fuse the spatial loops and bind their iterations to threads; adjacent threads write adjacent elements.
 
-    A reduction runs within a thread, in a register, with its elementwise consumers computed on the result. Not
-    applicable if the results are not proved independent, or to reductions whose indices need divisions by symbolic
+    Not applicable if results are not proved independent, or to reductions whose indices need divisions by symbolic
     extents.
     """
     spatial, reduced = _loops(pattern)
     if not spatial and not reduced:
-        return None  # because a block in no loop is a kernel of one thread as it is
+        return None  # a block in no loop is a kernel of one thread as it is
     if not spatial:
         return TilePlan(unit=THREAD, registers=0, threads=())
     if reduced and len(spatial) > 1 and _total(pattern, spatial[1:]) is None:
         return None
     split = Split(spatial[0], (None, threads_for(_total(pattern, spatial), target, decisions)))
     block, thread = split.parts
-    # A reduction of several results at once runs in memory.
+    # A reduction of several results runs in memory.
     in_register = len(reduced) > 0 and len(pattern.writes) == 1
     return TilePlan(
         outermost=(*spatial, *reduced) if IterKind.REDUCE in pattern.block.kinds[: len(spatial)] else (),
@@ -87,8 +86,8 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
 def inner_loops_for_thread(*, in_register: bool) -> Rule:
     """Bind the three innermost spatial loops to threads and thread blocks; the others run within a thread.
 
-    For blocks whose results are not proved independent when all loops are fused: that proof involves products of
-    symbolic extents. Reductions run in a register as in `result_for_thread`, or in the memory of the result.
+    For blocks whose results are not proved independent with all loops fused, which involves products of symbolic
+    extents. Reductions run in a register, or in the memory of the result.
     """
 
     @planned()
@@ -126,8 +125,7 @@ _SHORT: Final = 32
 
 @planned()
 def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Use a thread block for each result: its threads share the steps of the reduction and combine their partial
-    results.
+    """Use a thread block for each result: its threads share the reduction steps and combine their results.
 
     Not applicable to short reductions, to those contiguous in memory along results but not along steps (one thread per
     result then reads memory as well), and to combiners that are not commutative.
@@ -140,7 +138,7 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
     pays = (work is None or work > _SHORT) and (few or consecutive(pattern, iterators_of(pattern)[-1], writes=0))
     if not decisions.decide(pays) or (results is None and len(rows) > len(BLOCK_AXES)):
         return None
-    # The row of a block must not depend on divisions by symbolic extents.
+    # Rows must not depend on divisions by symbolic extents.
     blocks = rows[:1] if results is not None else rows[::-1]
     split = Split(steps[0], (None, threads_for(work, target, decisions)))
     return TilePlan(
@@ -154,11 +152,11 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
 
 
 def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Use a thread block for each row: its threads share the elements of every nest and reduce together; the part
-    of a row that one nest leaves for the next stays in shared memory.
+    """Use a thread block for each row: threads share the elements of every nest and reduce together; rows passed
+    between nests stay in shared memory.
 
-    Not applicable without a reduction, if a reduction covers less than a row (products, windows), or if a row does not
-    fit in shared memory or has a symbolic length.
+    Not applicable without a reduction, if one covers less than a row (products, windows), or if a row does not fit in
+    shared memory or has a symbolic length.
     """
     first = op_of(sch, block)
     patterns, shared = nests_over_rows(first, _rows)
@@ -187,16 +185,14 @@ def rows_for_blocks(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 
 def _rows(pattern: BlockPattern) -> int:
-    """Returns the number of outer loops that may be rows: all except the reduction loops, or all except the last if
-    elementwise."""
+    """All loops except reduction loops, or all except the last if elementwise."""
     if pattern.kind is PatternKind.REDUCTION:
         return leading(pattern)
     return max(len(iterators_of(pattern)) - 1, 0) if pattern.kind is PatternKind.INJECTIVE else 0
 
 
 def _bytes_of_a_row(pattern: BlockPattern, write: Operand, shared: int) -> int | None:
-    """Returns the bytes of a row that a nest keeps in a temporary, which is 0 for outputs of the program, or None if
-    its length is unknown."""
+    """Bytes of a row in a temporary, 0 for outputs of the program; None if its length is unknown."""
     if not is_temporary(write.buffer):
         return 0
     elements = product(pattern.extent_of(v) for v in pattern.spatial if v.index >= shared)
@@ -206,8 +202,7 @@ def _bytes_of_a_row(pattern: BlockPattern, write: Operand, shared: int) -> int |
 def in_one_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     """Run a whole nest in one thread, in order.
 
-    Not applicable if the function has all assumptions (`tir.promises`) of weft's own functions: other rules apply
-    there.
+    Not applicable if the function has all assumptions (`tir.promises`) of weft's own functions: other rules apply.
     """
     function = function_of(op_of(sch, block))
     if promises_of(function) == ALL_PROMISES:
@@ -219,7 +214,7 @@ def in_one_thread(sch: Schedule, block: BlockHandle, target: Target) -> bool:
 
 def shared_loops_for_thread(sch: Schedule, block: BlockHandle, target: Target, *, inner: bool) -> bool:
     """Bind the outermost loop of a nest of several blocks to threads, fused with the `inner` ones down to the first
-    that contains more than one nest. Each thread runs the rest in order."""
+    with more than one nest. Each thread runs the rest in order."""
     loops = sch.get_loops(block)
     count = 1 + sum(1 for _ in takewhile(lambda loop: holds_one_nest(loop_of(sch, loop)), loops))
     if not inner and count == 1:
@@ -246,12 +241,10 @@ _FETCHED_BYTES: Final = 16
 
 @planned()
 def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Compute a tile of results per thread block, 4 x 4 per thread: the block fetches rows of one factor and
-    columns of the other into shared memory, accumulates their products, and fetches the next ones. Rows of known length
-    are fetched 16 bytes at a time if aligned.
+    """Compute a tile of results per thread block, 4 x 4 per thread: the block fetches rows of one factor and columns of
+    the other into shared memory, and fuses elementwise producers and consumers.
 
-    Elementwise producers are computed during the fetch, elementwise consumers before the store. Not applicable to
-    products with vectors, and if there are too few rows or columns for a tile.
+    Not applicable to products with vectors, and if there are too few rows or columns for a tile.
     """
     roles = contraction_roles(pattern)
     if roles is None or roles.row is None or roles.same_buffer or _is_small(roles) or not decisions.decide(True):

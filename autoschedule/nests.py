@@ -1,4 +1,4 @@
-"""Default schedules of memory-bound nests: elementwise nests, reductions, and groups of them over shared rows."""
+"""Default schedules of memory-bound nests: elementwise, reductions, and groups of them over shared rows."""
 
 from __future__ import annotations
 
@@ -46,19 +46,18 @@ _WIDTHS: Final = (1, 2, 4, 8)
 
 
 def iterators_of(pattern: BlockPattern) -> tuple[BlockArgument, ...]:
-    """Returns the iterators of a plain block, one per loop, in order."""
     return tuple(pattern.block.iter_vars)
 
 
 def leading(pattern: BlockPattern) -> int:
-    """Returns the number of loops that precede the first reduction loop."""
+    """The number of loops before the first reduction loop."""
     iterators, reduced = iterators_of(pattern), set(pattern.reduced)
     return next((at for at, v in enumerate(iterators) if v in reduced), len(iterators))
 
 
 def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int | None = None) -> int | None:
-    """Returns an upper bound in bytes of the data that nests move per row of the `shared` iterators, counting each
-    buffer once, or None if an extent is unbounded and `unbounded`, its substitute, is None."""
+    """An upper bound of bytes moved per row of the `shared` iterators, each buffer once; None if an extent is unbounded
+    and `unbounded`, its substitute, is None."""
     sizes: dict[SSAValue, int] = {}
     for pattern in patterns:
         for operand in (*pattern.reads, *pattern.writes):
@@ -70,22 +69,19 @@ def bytes_of_row(patterns: Sequence[BlockPattern], shared: int, unbounded: int |
 
 
 def bytes_moved(pattern: BlockPattern) -> int | None:
-    """Returns the bytes that all instances of a block read and write, or None if their number is unknown."""
+    """Bytes that all instances read and write, or None if unknown."""
     if pattern.instances is None:
         return None
     return pattern.instances * sum(bytes_of(o.element_type) for o in (*pattern.reads, *pattern.writes))
 
 
 def is_stream(pattern: BlockPattern, operand: Operand) -> bool:
-    """Returns whether a nest traverses a whole parameter once, with unit stride."""
     long = {v for v in iterators_of(pattern) if pattern.extent_of(v) != 1}
     in_order = operand.stride_of(iterators_of(pattern)[-1]) == 1
     return isinstance(operand.buffer, BlockArgument) and in_order and long <= operand.iterators
 
 
 def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: int | None) -> int | None:
-    """Returns an upper bound in bytes of the elements of a buffer that a nest accesses per row, or None if it is
-    unknown."""
     moving = [v for v in iterators_of(pattern)[shared:] if operand.stride_of(v) != 0]
     bounds = [pattern.most_of(v) for v in moving]
     elements = product(unbounded if most is None else most for most in bounds)
@@ -93,8 +89,8 @@ def _row_bytes(pattern: BlockPattern, shared: int, operand: Operand, unbounded: 
 
 
 def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most: int = 1) -> bool:
-    """Returns whether each access has stride 0 or 1 along an iterator. Writes have the stride `writes`; reads have a
-    stride of at most `most` elements within a row."""
+    """Whether writes have stride `writes` along an iterator, and reads stride 0 or 1, or at most `most` within a
+    row."""
     strides = [read.stride_of(iterator) for read in pattern.reads]
     for read, stride in zip(pattern.reads, strides, strict=True):
         if stride not in (0, 1) and not (stride and 0 < stride <= most and read.indices[-1].depends_on([iterator])):
@@ -103,8 +99,8 @@ def consecutive(pattern: BlockPattern, iterator: SSAValue, *, writes: int, most:
 
 
 def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
-    """Returns the iterator of the loops inside the `shared` outer ones along which every access has stride 0 or 1, or
-    else one whose reads have a stride small enough for shuffles of a few vectors, or None."""
+    """The iterator inside the `shared` ones along which every access has stride 0 or 1, else one whose reads have a
+    stride small enough for shuffles of a few vectors, else None."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     for most in (1, MOST_SHUFFLED):
         for iterator in reversed(spatial):
@@ -114,8 +110,8 @@ def vector_iterator(pattern: BlockPattern, shared: int) -> BlockArgument | None:
 
 
 def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool:
-    """Whether the lanes of a vector reduce consecutive elements together, rather than each compute a separate result.
-    If both are possible, as for windows, separate results need no combination of lanes."""
+    """Whether lanes reduce consecutive elements together. Separate results in lanes, if also possible, need no
+    combination."""
     if not reduces_alike(pattern):
         return False
     long = [v for v in iterators_of(pattern)[leading(pattern) :] if pattern.extent_of(v) != 1]
@@ -126,8 +122,7 @@ def reduces_in_lanes(pattern: BlockPattern, shared: int, target: Target) -> bool
 
 
 def reduces_alike(pattern: BlockPattern) -> bool:
-    """Returns whether a block is a reduction by known, reorderable combiners whose reduction iterators are
-    innermost."""
+    """Whether a block is a reduction by known, reorderable combiners, reduction iterators innermost."""
     if why_in_order(pattern.block) is not None:
         return False
     if pattern.updates is None or not pattern.reduced or any(u.operation not in COMBINATIONS for u in pattern.updates):
@@ -136,8 +131,7 @@ def reduces_alike(pattern: BlockPattern) -> bool:
 
 
 def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) -> bool:
-    """Returns whether `outer` and `inner` can be fused: every stride along `outer` is the stride times the extent of
-    `inner`."""
+    """Whether every stride along `outer` is the stride times the extent of `inner`."""
     extent = pattern.extent_of(inner)
 
     def goes_on(operand: Operand) -> bool:
@@ -148,7 +142,7 @@ def is_dense(pattern: BlockPattern, outer: BlockArgument, inner: BlockArgument) 
 
 
 def inner_plan(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Returns the plan for the loops of a block inside the `shared` outer ones, or None if they are not vectorized."""
+    """None if the loops inside the `shared` ones are not vectorized."""
     if pattern.kind is PatternKind.INJECTIVE:
         return _elementwise(pattern, shared, target, decisions)
     if pattern.is_reduction:
@@ -176,8 +170,8 @@ def _elementwise(pattern: BlockPattern, shared: int, target: Target, decisions: 
 
 
 def _cut_at(pattern: BlockPattern, lanes: int) -> int:
-    """Returns the first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation of
-    arrays of symbolic extents. Returns 0 if there is none, or if the loops inside have fewer iterations than lanes."""
+    """The first loop inside those that `tir-partition-loops` cuts at a symbolic bound, as in a concatenation; 0 if
+    none, or if the loops inside have fewer iterations than lanes."""
     iterators = iterators_of(pattern)
     inner = 0
     for branch in operations_in(pattern.block):
@@ -221,16 +215,16 @@ def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
 
 
 def _vectors_at_once(pattern: BlockPattern, target: Target) -> int:
-    """Returns the number of result vectors computed together. Functions are long chains of dependent operations, so
-    several chains overlap; loads and stores already keep the processor busy in shorter bodies."""
+    """Several vectors if functions form chains of dependent operations, which overlap; loads and stores bound shorter
+    bodies."""
     if not any(is_expensive(op.name) for op in pattern.computing):
         return 1
     return 4 if target.vector_registers >= 4 * fitted.FUNCTION_REGISTERS else 2
 
 
 def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Returns tiles of whole cache lines, for writes that are consecutive along one iterator and reads along another.
-    Square tiles of `lanes` rows are transposed in registers (`tir-transpose-tiles`)."""
+    """Tiles of whole cache lines for writes consecutive along one iterator and reads along another. Square tiles of
+    `lanes` rows are transposed in registers (`tir-transpose-tiles`)."""
     spatial = [v for v in pattern.spatial if v.index >= shared and pattern.extent_of(v) != 1]
     written = [v for v in spatial if all(write.stride_of(v) == 1 for write in pattern.writes)]
     if len(written) != 1:
@@ -262,9 +256,9 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
 
 
 def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
-    """Returns the plan for writes that are consecutive along the last loop and reads whose indices divide its iterator,
-    as in images resized by quotients of small numbers. The iterations of one period are unrolled: in each of them
-    offsets of reads are constant, weights are folded, and consecutive periods read with a constant stride."""
+    """Tiles for consecutive writes along the last loop and reads that divide its iterator, as in images resized by
+    quotients of small numbers. One period is unrolled: offsets of its reads are constant, weights are folded, and
+    consecutive periods read with a constant stride."""
     iterators = iterators_of(pattern)
     if not iterators:
         return None
@@ -280,8 +274,7 @@ def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
 
 
 def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
-    """Returns the least number of iterations, at most `fitted.UNROLLED_PERIOD`, after which every index in a block has
-    changed by a constant."""
+    """The fewest iterations, at most `fitted.UNROLLED_PERIOD`, after which every index has changed by a constant."""
     applied = (op for op in operations_in(pattern.block.body) if isinstance(op, affine.ApplyOp))
     indices = [index for op in applied if (index := Index.of(op.result)).depends_on([iterator])]
 
@@ -323,8 +316,8 @@ def _reduction(pattern: BlockPattern, shared: int, target: Target, decisions: De
 
 
 def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
-    """Returns the number of rows reduced together. On most processors several streams from memory are faster than one;
-    streams from a near cache are not."""
+    """Rows reduced together: most processors read several streams from memory, not from a near cache, faster than
+    one."""
     row = leading(pattern) - 1
     if row < 0 or pattern.instances is None:
         return 1
@@ -336,7 +329,7 @@ def _rows_from_memory(pattern: BlockPattern, target: Target) -> int:
 
 
 def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, rows: int) -> TilePlan:
-    """Reduce consecutive elements of a row in lanes and combine the lanes at its end; `rows` rows at a time."""
+    """Reduce consecutive elements in lanes, combined at the end of a row; `rows` rows at a time."""
     start, count = leading(pattern), len(iterators_of(pattern))
     first = _dense_from(pattern, start)
     extent, longest = _extent_from(pattern, first), _most_from(pattern, first)
@@ -371,7 +364,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
 
 
 def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -> int:
-    """Returns the number of elements reduced in lanes at once: whole vectors, no more than the extent requires."""
+    """Elements of whole vectors, no more than the extent requires."""
     widths = [lanes * vectors for vectors in _WIDTHS if extent is None or lanes * vectors < 2 * extent]
     return decisions.choose(sorted({default, *widths}), default)
 
@@ -379,8 +372,8 @@ def _width(decisions: Decisions, default: int, lanes: int, extent: int | None) -
 def _reduce_by_sweeps(
     pattern: BlockPattern, iterator: BlockArgument, shared: int, target: Target, decisions: Decisions
 ) -> TilePlan:
-    """Sum a long row of columns that stays in L1 while several rows at a time are streamed: memory is read in order,
-    and sums are loaded and stored once per group of rows."""
+    """Sum a row of columns, which stays in L1, over several streamed rows at a time: memory is read in order, and sums
+    are loaded and stored once per group of rows."""
     lanes = lanes_for(pattern, target)
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     *rows, row = _loops(v.index for v in pattern.reduced)
@@ -409,7 +402,6 @@ def _reduce_by_sweeps(
 def _reduce_side_by_side(
     pattern: BlockPattern, iterator: BlockArgument, shared: int, lanes: int, decisions: Decisions
 ) -> TilePlan:
-    """Compute neighbouring results in lanes, each with a separate reduction."""
     extent = pattern.extent_of(iterator)
     before = _loops(v.index for v in pattern.spatial if v.index >= shared and v is not iterator)
     reduced = _loops(v.index for v in pattern.reduced)
@@ -430,13 +422,13 @@ def _reduce_side_by_side(
 
 
 def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[Prefetch, ...]:
-    """Returns prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
+    """Prefetches of the arrays that an elementwise nest or a row reduction traverses once, in order.
 
     Hardware prefetching stops at page boundaries. Elementwise nests prefetch each stream, including written ones, whose
-    lines are read before they are overwritten. Reductions prefetch rows that L2 does not hold.
+    lines are read first. Reductions prefetch rows that L2 does not hold.
 
-    A processor that prefetches across pages does so for reads only. There, elementwise nests prefetch writes if all
-    arrays fit in L3, and reductions prefetch far ahead only data from beyond the last-level cache.
+    If a processor prefetches reads across pages, elementwise nests prefetch only writes, if all arrays fit in L3, and
+    reductions only data from beyond the last-level cache, far ahead.
     """
     is_reduction = pattern.is_reduction and reduces_in_lanes(pattern, 0, target)
     if not iterators_of(pattern) or not (is_reduction or pattern.kind is PatternKind.INJECTIVE):
@@ -468,8 +460,7 @@ def prefetches_of_streams(pattern: BlockPattern, target: Target, decisions: Deci
 
 
 def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
-    """Returns whether the elements read and written exceed L2 but occupy at most half of L3, which holds other data
-    too."""
+    """Whether the elements read and written exceed L2 and fit in half of L3, which holds other data too."""
     moved = bytes_moved(pattern)
     return moved is not None and target.l2_bytes < moved <= target.l3_bytes // 2
 
@@ -477,14 +468,12 @@ def _stays_in_l3(pattern: BlockPattern, target: Target) -> bool:
 def prefetches_of_next_rows(
     patterns: Sequence[BlockPattern], shared: int, rows: int
 ) -> dict[BlockPattern, tuple[Prefetch, ...]]:
-    """Returns prefetches of the next row of parameters while a row is computed, when memory is idle. Hardware
-    prefetching stops at the page boundary of the row.
+    """Prefetches of parameters `rows` rows ahead, while a row is computed and memory is idle: hardware prefetching
+    stops at the page boundary of the row.
 
-    The next row is `rows` rows ahead. The most expensive nest that reads it prefetches it, and so do the nests that
-    write it; a nest that computes functions prefetches the destination of a later nest. The first nest, which is
-    limited by the speed of memory, prefetches nothing.
-
-    The caller excludes rows that are known to take, with the results, more than half of L2.
+    The most expensive nest that reads a row and those that write it prefetch, and for the destination of a later nest
+    one that computes functions; never the first nest, which memory limits. The caller excludes rows that are known to
+    take, with the results, more than half of L2.
     """
     wanted: dict[BlockPattern, tuple[Prefetch, ...]] = {}
 
@@ -512,8 +501,8 @@ def prefetches_of_next_rows(
 
 
 def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> BlockPattern | None:
-    """Returns the nest that can prefetch the destination of `writer`: an earlier one over the same elements that
-    computes functions and is at least as expensive as the writer. Returns None without one."""
+    """An earlier nest over the same elements that computes functions, is at least as expensive as `writer`, and can
+    prefetch its destination; or None."""
     before = patterns[1 : patterns.index(writer)]
     alike = [p for p in before if p.block.extents == writer.block.extents]
     busiest = max(alike, key=cost_of, default=None)
@@ -523,8 +512,7 @@ def _busy_before(patterns: Sequence[BlockPattern], writer: BlockPattern) -> Bloc
 
 
 def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
-    """Returns whether an access moves to the next row in the next iteration of the shared loops, and has unit stride in
-    a row."""
+    """Whether an access moves to the next row in the next iteration of the shared loops, with unit stride in a row."""
     iterators = iterators_of(pattern)
     if len(iterators) == shared:
         return False
@@ -533,9 +521,8 @@ def _moves(pattern: BlockPattern, shared: int, operand: Operand) -> bool:
 
 
 def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisions) -> tuple[int, ...]:
-    """Returns the positions, among the buffers that an elementwise block writes, of results to store non-temporally:
-    those with no other reader, if the arrays exceed the last-level cache and the processor then skips reading
-    overwritten lines. Buffers that the nest itself reads are excluded."""
+    """Positions, among the written buffers, of results to store non-temporally: those without other readers, if the
+    arrays exceed the last-level cache and the processor then skips reading overwritten lines."""
     moved = bytes_moved(pattern)
     if pattern.kind is not PatternKind.INJECTIVE or moved is None:
         return ()
@@ -553,10 +540,9 @@ def nontemporal_stores(pattern: BlockPattern, target: Target, decisions: Decisio
 def single_nest(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
     """Vectorize the loop along which memory is consecutive; parallelize outer loops if there is enough work.
 
-    Elementwise: the innermost loops that are contiguous for all operands are fused and split by lanes; streams are
-    prefetched, and stored non-temporally when faster.
-    Reductions of consecutive elements keep several registers of partial results, which are combined at the end.
-    Reductions into neighbouring results run in lanes. Of opaque blocks, only those that contain loops are parallelized.
+    Elementwise: the innermost contiguous loops are fused and split by lanes; streams are prefetched, and stored
+    non-temporally when faster. Reductions of consecutive elements keep several registers of partial results; those into
+    neighbouring results run in lanes. Of opaque blocks, only those that contain loops are parallelized.
     """
     if pattern.kind is PatternKind.OPAQUE and not any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return None
@@ -578,8 +564,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     index: each lane of a vector reduces its share of a row (`rfactor`), then each of a few lanes combines some of them,
     and those are combined one by one.
 
-    Not applicable if the innermost iterator does not reduce consecutive elements, or if its extent is at most the
-    number of lanes.
+    Not applicable if the innermost iterator does not reduce consecutive elements, or has no more steps than lanes.
     """
     pattern = pattern_of(op_of(sch, block))
     if pattern.updates is None or all(update.operation is not None for update in pattern.updates):
@@ -592,7 +577,7 @@ def argmax_in_lanes(sch: Schedule, block: BlockHandle, target: Target) -> bool:
     extent = pattern.extent_of(last)
     if (extent is not None and extent <= lanes) or not decisions.decide(True):
         return False
-    # at least two steps: `rfactor` of a single step leaves no reduction
+    # At least two steps: `rfactor` of a single one leaves no reduction.
     width = _width(decisions, lanes, lanes, None if extent is None else (extent + 1) // 2)
     plan = TilePlan(order=((len(rows) + 1,),), start=(len(rows),))
     partial = _factored_in_lanes(sch, block, row, width)
@@ -622,11 +607,10 @@ def _factored_in_lanes(sch: Schedule, block: BlockHandle, row: LoopHandle, width
 
 
 def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Cut a reduction with few results into parts, a few per thread. Each part is scheduled as by the rule for single
-    nests, then the partial results are reduced.
+    """Cut a reduction with few results into a few parts per thread, scheduled like single nests, then reduce the
+    results.
 
-    Not applicable if there are results for all threads, if there is little work, if extents are known at run time only,
-    or if combiners are unknown.
+    Not applicable with results for all threads, little work, extents known at run time only, or unknown combiners.
     """
     pattern, decisions = pattern_of(op_of(sch, block)), Sampled(sch)
     if not reduces_alike(pattern) or pattern.instances is None or target.num_threads == 1:
@@ -646,7 +630,7 @@ def reduction_in_parts(sch: Schedule, block: BlockHandle, target: Target) -> boo
 
 
 def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int) -> LoopHandle:
-    """Returns the outermost reduction loop, fused with as many inner ones as `parts` parts require."""
+    """The outermost reduction loop, fused with inner ones as `parts` requires."""
     first = leading(pattern)
     reduced, iterators = sch.get_loops(block)[first:], iterators_of(pattern)[first:]
     count, total = 1, pattern.extent_of(iterators[0]) or 1
@@ -657,15 +641,11 @@ def _to_cut(sch: Schedule, block: BlockHandle, pattern: BlockPattern, parts: int
 
 
 def nests_over_shared_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Merge consecutive nests over the rows that they share: each nest uses the row of the previous one while it is in
-    cache, and temporaries shrink to a row.
+    """Merge consecutive nests over the rows that they share: each nest uses the previous one's row from cache, and
+    temporaries shrink to a row, or several short ones, if the latency of a sum dominates.
 
-    For short rows, a nest computes several rows before the next nest starts: a sum ends in a chain of dependent
-    operations, which overlaps with that of another row.
-
-    Rows are outer iterators that index both a write of an earlier nest and the read of it, or common reads. Inside the
-    shared loops each block is vectorized as it would be alone. Not applicable if consecutive nests share no rows, or if
-    there are fewer rows than threads.
+    Rows are outer iterators that index both a write of an earlier nest and its read, or common reads. Not applicable if
+    consecutive nests share no rows, or if there are fewer rows than threads.
     """
     patterns, shared = nests_over_rows(op_of(sch, block), lambda pattern: outer_rows(pattern, target))
     decisions = Sampled(sch)
@@ -710,15 +690,15 @@ def short_rows(first: BlockOp, target: Target) -> Sequence[ExtentBound]:
 
 
 def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tuple[list[BlockPattern], int]:
-    """Returns the longest run of nests from `first` on that share rows, and the number of shared loops. `rows` returns
-    the number of outer loops of a nest that may be rows."""
+    """The longest run of nests from `first` on that share rows, and the number of shared loops, given the outer loops
+    of a nest that may be `rows`."""
     blocks, patterns = child_blocks(scope_of(first)), [pattern_of(first)]
     shared = 0 if patterns[0].kind is PatternKind.OPAQUE else rows(patterns[0])
     for op in blocks[blocks.index(first) + 1 :]:
         if shared == 0 or not is_plain(op):
             break
         candidate = pattern_of(op)
-        # A block with one value per row joins the rows of the others.
+        # A block with one value per row joins the rows.
         own = len(iterators_of(candidate)) if len(iterators_of(candidate)) <= shared else rows(candidate)
         common = min(shared, own, _common_rows(patterns, candidate))
         if common == 0 or candidate.kind is PatternKind.OPAQUE:
@@ -729,7 +709,7 @@ def nests_over_rows(first: BlockOp, rows: Callable[[BlockPattern], int]) -> tupl
 
 
 def outer_rows(pattern: BlockPattern, target: Target) -> int:
-    """Returns the number of outer loops that may be rows, with vectorized loops inside."""
+    """Outer loops that may be rows, with vectorized loops inside."""
     if pattern.is_reduction and reduces_in_lanes(pattern, 0, target):
         return leading(pattern)
     iterator = vector_iterator(pattern, 0)
@@ -738,8 +718,8 @@ def outer_rows(pattern: BlockPattern, target: Target) -> int:
 
 
 def _common_rows(patterns: Sequence[BlockPattern], candidate: BlockPattern) -> int:
-    """Returns the number of outer loops that index the same dimensions of the buffers that the candidate shares with
-    the others: those that an earlier nest writes, else those that both read."""
+    """Outer loops that index the same dimensions of buffers shared with the others: those that an earlier nest writes,
+    else those that both read."""
     flows = [pair for pattern in patterns for pair in _pairs(pattern, pattern.writes, candidate)]
     pairs = flows or [pair for pattern in patterns for pair in _pairs(pattern, pattern.reads, candidate)]
     if not pairs:
@@ -766,7 +746,7 @@ def _same_row(pair: _Pair, level: int) -> bool:
     extent = pattern.block.extents[level]
     if extent != candidate.block.extents[level]:
         return False
-    if extent == 1:  # because such an iterator may index no dimension
+    if extent == 1:  # such an iterator may index no dimension
         return True
     pairs = zip(one.indices, other.indices, strict=True)
     return any(mine == Index.of(first) and theirs == Index.of(second) for mine, theirs in pairs)
@@ -789,7 +769,6 @@ def _rows_at_once(patterns: Sequence[BlockPattern], shared: int, moved: int | No
 
 
 def _computes_ahead(patterns: Sequence[BlockPattern], shared: int) -> bool:
-    """Returns whether a reduction of rows has a later nest over their elements."""
     over_elements = [pattern for pattern in patterns if len(iterators_of(pattern)) > shared]
     return any(pattern.is_reduction for pattern in over_elements[:-1])
 
@@ -800,7 +779,7 @@ def _bytes_of_rows_ahead(target: Target) -> int:
 
 
 def starves_threads(patterns: Sequence[BlockPattern], shared: int, target: Target) -> bool:
-    """Returns whether there are fewer rows than threads for work that several threads would do faster."""
+    """Whether there are fewer rows than threads that the work would occupy."""
     rows = product(patterns[0].extent_of(v) for v in iterators_of(patterns[0])[:shared])
     if rows is None or rows >= 2 * target.num_threads:
         return False

@@ -25,9 +25,8 @@ _VECTORS_OF_UNKNOWN: Final = 2
 
 @planned(split_groups)
 def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisions) -> TilePlan | None:
-    """Pack the windows of a few pixels, for a few channels, so that vector lanes are neighbouring pixels and reads are
-    in order, and compute a matrix product. Rows of pixels follow each other without a gap, so that lanes are full for
-    any width; packing handles strides, dilation and borders.
+    """Pack the windows of a few pixels and channels, so that lanes are neighbouring pixels, full for rows of any width,
+    and reads are in order, and compute a matrix product. Packing handles strides, dilation and borders.
 
     ```
     for pixels of a tile:
@@ -36,8 +35,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
       out = epilogue(sums)
     ```
     After Chellapilla, Puri and Simard, "High performance convolutional neural networks for document processing" (2006),
-    tile by tile. Not applicable if channels are last, if there are few, or if data can be read in place
-    (`direct_convolution`).
+    tile by tile. Not applicable if channels are last or few, or if data can be read in place (`direct_convolution`).
     """
     roles, lanes = convolution_roles(pattern), lanes_for(pattern, target)
     if roles is None or not roles.is_known or roles.column not in roles.pixels:
@@ -66,7 +64,6 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     channels: list[Loop] = [(at,) for at in spatial if at not in (*in_data, row)]
     reduced: list[Loop] = [(slow, 1) if in_parts else (slow,), *((at,) for at in window)]
     sides = [rows, vectors] if tile.rows >= tile.vectors else [vectors, rows]
-    # A padded copy of flat pixels has no dimensions of single elements.
     keeps_units = is_whole or len(flat) == 1
     dimensions = [at for at in in_data if at == pixel or (at not in flat and (keeps_units or roles.known(at) != 1))]
     border = producing(pattern.block, roles.data.buffer)
@@ -76,7 +73,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         reindexed=tuple(in_data),
         fuses_producer=border is not None and not _repeats_functions(roles, pattern_of(border)),
         layout=panels(len(dimensions), dimensions.index(pixel), tile.columns),
-        # Rows of single elements are copied whole: the lines of a row are prefetched together.
+        # Rows of single elements are copied whole, and their lines prefetched together.
         nest=Nest(
             (None, tile.lanes),
             inside=(ALL if roles.size(tuple(window)) > 1 else 0, 0),
@@ -114,7 +111,6 @@ def _dimensions(roles: ConvolutionRoles) -> tuple[int, ...]:
 
 
 def _is_dense(roles: ConvolutionRoles) -> bool:
-    """Returns whether the kernel is consecutive in memory over all loops of the reduction."""
     step = 1
     for at in reversed(roles.reduced):
         if roles.stride(roles.kernel, at) != step:
@@ -128,7 +124,7 @@ def _repeats_functions(roles: ConvolutionRoles, border: BlockPattern) -> bool:
 
 
 def _unrolled(extents: list[int]) -> int:
-    """Returns the number of innermost window loops to unroll, so that bounds are tested once for all channels."""
+    """Innermost window loops to unroll: bounds are tested once for all channels."""
     copies, count = 1, 0
     for extent in reversed([extent for extent in extents if extent > 1][1:]):
         copies *= extent
@@ -149,16 +145,16 @@ def _reads_in_place(roles: ConvolutionRoles, lanes: int, target: Target) -> bool
 
 
 def lays_out_windows(roles: ConvolutionRoles, lanes: int, target: Target) -> bool:
-    """Returns whether packing is faster than reading vectors of data in place: each window has many results, and lanes
-    are not consecutive, rows leave lanes idle, or windows exceed L1."""
+    """Whether packing beats reading data in place: each window has many results, and lanes are not consecutive, rows
+    leave lanes idle, or windows exceed L1."""
     if roles.column not in roles.pixels or roles.size(roles.channels) < fitted.LAID_OUT_RESULTS or not roles.reduced:
         return False
     if roles.stride(roles.data, roles.column) != 1:
         return True
     window = roles.size(roles.reduced) * lanes * bytes_of(roles.data.element_type)
     if roles.column in roles.symbolic and roles.size(roles.reduced[1:]) == 1:
-        # Rows of unknown length start at any offset from a cache line, and each element is packed once.
+        # Rows of unknown length start at any offset from a cache line; packing aligns them once.
         return True
-    # Tiles of images with symbolic rows that are read in place have an interior without conditions.
+    # Tiles read in place in symbolic rows have an interior without conditions.
     columns = roles.known(roles.column) if roles.windowed else roles.extents[roles.column]
     return utilization(columns, lanes) < fitted.FULL_LANES or window > target.l1_bytes

@@ -1,4 +1,4 @@
-"""Default schedule of windows along rows: pooling of images whose rows are contiguous."""
+"""Default schedule of pooling of images whose rows are contiguous."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         tile = neutral; for window: tile[x] = combine(tile[x], data[x * stride + window]); out = epilogue(tile)
     ```
     In images of symbolic extents the border is not copied: rows are inside columns, some channels inside of both, and
-    tiles at the border are masked (`TilePlan.interior`). Not applicable if windows are not along the rows, as when
-    lanes are channels, and to large windows.
+    tiles at the border are masked (`TilePlan.interior`). Not applicable to large windows, or to those not along the
+    rows, as when lanes are channels.
     """
     if pattern.kind is not PatternKind.WINDOW or not reduces_alike(pattern):
         return None
@@ -65,7 +65,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     around, lane = splits[-1].parts
     outer.append(around)
     if is_symbolic:
-        # Rows are inside, so that lane masks are computed once for all of them.
+        # Lane masks are computed once for all rows inside.
         inner = [v.index for v in others if _runs_along(pattern, data, v)]
         outer = [*(loop for loop in outer if loop[0] not in inner), *(loop for loop in outer if loop[0] in inner)]
     interior = outer[-1] if is_symbolic else None
@@ -80,7 +80,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         buffers_read(pattern.block).index(data.buffer),
         piece,
         made_by=MadeBy.INLINED_PRODUCER if is_symbolic else MadeBy.ONLY_PRODUCER,
-        # Rows start at cache lines, so that fewer vectors span two of them.
+        # Rows start at cache lines: fewer vectors span two.
         align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
         nest=Nest((None, lanes)),
     )
@@ -97,7 +97,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
 
 
 def _runs_along(pattern: BlockPattern, read: Operand, iterator: BlockArgument) -> bool:
-    """Returns whether windows of several elements overlap or are adjacent along an iterator."""
+    """Whether windows of several elements overlap or are adjacent along an iterator."""
     long = [v for v in pattern.reduced if (pattern.extent_of(v) or 0) > 1]
     return any(index.depends_on([iterator]) and index.depends_on(long) for index in read.indices)
 

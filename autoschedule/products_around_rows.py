@@ -1,4 +1,4 @@
-"""Default schedule of two matrix products with nests over the rows between them, such as attention."""
+"""Default schedule of two matrix products with nests over rows between them, such as attention."""
 
 from __future__ import annotations
 
@@ -27,16 +27,15 @@ _LEAST_BYTES: Final = 4
 
 
 def products_around_rows(sch: Schedule, block: BlockHandle, target: Target) -> bool:
-    """Merge two products and the nests between them over the rows that they share, a register tile of rows at a time:
+    """Merge two products and the nests between them over shared rows, a register tile of rows at a time:
 
     ```
     for batch: pack the right factors
       for rows of a tile: scores = left[rows] * right; weights = softmax(scores); out[rows] = weights * values
     ```
-    The results of the first product then stay in L1 or L2. If the right factors of a batch exceed half of L2, they are
-    read for several tiles of rows at once. After Dao et al., "FlashAttention" (2022), with whole rows. Not applicable
-    if L2 holds the temporaries, if a factor is narrower than 4 bytes, or if the columns of the second product leave
-    lanes idle.
+    Right factors beyond half of L2 are read for several tiles at once. After Dao et al., "FlashAttention" (2022), with
+    whole rows. Not applicable if L2 holds the temporaries, if a factor is narrower than 4 bytes, or if the columns of
+    the second product leave lanes idle.
     """
     found = _products(op_of(sch, block), target)
     if found is None:
@@ -77,15 +76,13 @@ def products_around_rows(sch: Schedule, block: BlockHandle, target: Target) -> b
 def _products(
     block: BlockOp, target: Target
 ) -> tuple[list[BlockPattern], ContractionRoles, ContractionRoles, int] | None:
-    """Returns the nests from one product to another that share rows, the roles of both, and the number of shared loops,
-    or None."""
+    """The nests from one product to another that share rows, the roles of both, and the number of shared loops."""
     alone = contraction_roles(pattern_of(block))
     if alone is None or alone.row is None or not _has_rows(alone, alone.row + 1):
         return None
     products = 0
 
     def rows(pattern: BlockPattern) -> int:
-        """Returns the number of outer loops that may be rows, or 0 after the second product."""
         nonlocal products
         roles = contraction_roles(pattern)
         if products == 2:
@@ -107,7 +104,7 @@ def _has_rows(roles: ContractionRoles, shared: int) -> bool:
 
 
 def _tiles(first: ContractionRoles, last: ContractionRoles, tile: int, target: Target) -> int:
-    """Returns the number of tiles of rows for which the right factors are read once."""
+    """Tiles of rows for which the right factors are read once."""
     element = bytes_of(first.element)
     elements = [product(roles.extents[at] for at in (roles.column, *roles.reduced)) or 0 for roles in (first, last)]
     if sum(elements) * element <= target.l2_bytes // 2 or first.columns is None:
@@ -118,7 +115,7 @@ def _tiles(first: ContractionRoles, last: ContractionRoles, tile: int, target: T
 def _plan_of_rows(
     pattern: BlockPattern, roles: ContractionRoles, rows: int, target: Target, decisions: Decisions
 ) -> TilePlan | None:
-    """Returns the plan of a product for `rows` rows of a batch, with its right factor packed once per batch."""
+    """The right factor is packed once per batch, for `rows` rows of a batch."""
     extents = tuple(rows if at == roles.row else extent for at, extent in enumerate(roles.extents))
     plan = contraction_plan(pattern, replace(roles, extents=extents), target, decisions)
     if plan is None:
@@ -134,7 +131,6 @@ def _plan_of_rows(
 
 
 def _without_padding(plan: TilePlan) -> TilePlan:
-    """Returns the plan for a block that is padded already."""
     staged = (replace(s, made_by=MadeBy.COPY) if s.made_by is MadeBy.PADDING else s for s in plan.staged)
     result = None if plan.result is None else replace(plan.result, padded=False)
     return replace(plan, padding=(), staged=tuple(staged), result=result)

@@ -1,4 +1,4 @@
-"""Common parts of the rules of the default schedule: interface, handles, machine parameters, threads."""
+"""The interface of rules, and their common parts: handles, machine parameters, threads."""
 
 from __future__ import annotations
 
@@ -63,7 +63,6 @@ def loop_of(sch: Schedule, handle: LoopHandle) -> ForOp:
 
 
 def extent_of(sch: Schedule, handle: LoopHandle) -> int | None:
-    """Returns the extent of a loop, or None if it is known at run time only."""
     extent = loop_of(sch, handle).extent
     return extent if isinstance(extent, int) else None
 
@@ -76,14 +75,12 @@ def op_of(sch: Schedule, handle: BlockHandle) -> BlockOp:
 
 
 def product(extents: Iterable[int | None]) -> int | None:
-    """Returns the product of extents, or None if one is known at run time only."""
     known = list(extents)
     numbers = [extent for extent in known if extent is not None]
     return prod(numbers) if len(numbers) == len(known) else None
 
 
 def total_of(sch: Schedule, loops: Sequence[LoopHandle]) -> int | None:
-    """Returns the number of iterations of a loop nest, or None if it is known at run time only."""
     return product(extent_of(sch, loop) for loop in loops)
 
 
@@ -92,13 +89,13 @@ def fused(sch: Schedule, loops: Sequence[LoopHandle]) -> LoopHandle:
 
 
 def own_loops(sch: Schedule, copy: BlockHandle, block: BlockHandle) -> list[LoopHandle]:
-    """Returns the loops around a copy that are not around the block that uses it."""
+    """Loops around a copy but not around the block that uses it."""
     around = {sch.get(loop) for loop in sch.get_loops(block)}
     return [loop for loop in sch.get_loops(copy) if sch.get(loop) not in around]
 
 
 def keep_in_registers(sch: Schedule, loops: Sequence[LoopHandle], lanes: int) -> None:
-    """Vectorize the last of nested loops by `lanes`, or the whole loop if that is 0, and unroll the others."""
+    """Vectorize the last loop by `lanes` (0: the whole loop), and unroll the others."""
     *unrolled, last = loops
     if lanes and extent_of(sch, last) != lanes:
         outer, last = sch.split(last, [None, lanes])
@@ -113,8 +110,8 @@ PARTS_OF_A_THREAD: Final = 4
 
 
 def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> None:
-    """Fuse the outermost loops around a block and run them on several threads if its work `pays`: the fewest loops that
-    give every thread `PARTS_OF_A_THREAD` iterations, and at most `most`."""
+    """If the work `pays`, run on several threads the fewest outermost loops, at most `most` and fused, that give every
+    thread `PARTS_OF_A_THREAD` iterations."""
     if target.num_threads == 1 or not (pays or sch.is_of_search):
         return
     loops = _outer_loops(sch, block)[:most]
@@ -130,7 +127,7 @@ def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: T
 
 
 def _outer_loops(sch: Schedule, handle: BlockHandle) -> Sequence[LoopHandle]:
-    """Returns the serial non-reduction loops around a block, outermost first, each the only op in the previous one."""
+    """Serial non-reduction loops, outermost first, each the only op in the previous one."""
     block = op_of(sch, handle)
     reducing = _reducing(block)
     found: list[LoopHandle] = []
@@ -151,10 +148,7 @@ def _reducing(block: BlockOp) -> set[object]:
 
 
 def lanes_for(pattern: BlockPattern, target: Target) -> int:
-    """Returns the number of lanes, at least 2, of the widest type that a block computes with.
-
-    Halves are computed in single precision.
-    """
+    """Lanes, at least 2, of the widest type computed with; halves are computed in single precision."""
     types: Iterable[Attribute] = (
         *(operand.element_type for operand in (*pattern.reads, *pattern.writes)),
         *(op.results[0].type for op in pattern.computing if op.results[0].type != _BOOL),
@@ -167,8 +161,7 @@ _BOOL = IntegerType(1)
 
 
 def cost_of(pattern: BlockPattern) -> int:
-    """Returns the approximate number of lane operations of an instance; in blocks with loops, that of all
-    iterations."""
+    """Approximate lane operations of an instance, including its loops."""
     if any(isinstance(op, ForOp) for op in pattern.block.body.block.ops):
         return _steps(pattern.block.body.block)
     return 1 + sum(fitted.FUNCTION if is_expensive(op.name) else 1 for op in pattern.computing)
@@ -179,7 +172,6 @@ _UNKNOWN_EXTENT: Final = 64
 
 
 def _steps(block: Block) -> int:
-    """Returns the number of ops that run in a block with loops."""
     total = 0
     for op in block.ops:
         times = (op.extent if isinstance(op.extent, int) else _UNKNOWN_EXTENT) if isinstance(op, ForOp) else 1
@@ -188,7 +180,6 @@ def _steps(block: Block) -> int:
 
 
 def is_expensive(name: str) -> bool:
-    """Returns whether an operation takes many times as long as an addition."""
     return name in _EXPENSIVE or (name.startswith("math.") and name not in _CHEAP_FUNCTIONS)
 
 
@@ -197,24 +188,21 @@ _CHEAP_FUNCTIONS: Final = frozenset(op.name for op in (math.AbsFOp, math.FmaOp))
 
 
 def l2_bytes_of(target: Target) -> int:
-    """Returns the bytes of L2 of all threads."""
     return target.l2_bytes * target.num_threads
 
 
 def largest_caches(target: Target) -> int:
-    """Returns the bytes beyond which arrays are read from memory: the size of L3, or of all L2 caches if that is
-    larger."""
+    """Beyond these bytes, arrays are read from memory: L3, or all L2 caches if larger."""
     return max(l2_bytes_of(target), target.l3_bytes)
 
 
 def least_bytes(operand: Operand) -> int:
-    """Returns the bytes of the buffer of an operand; a symbolic extent counts as 1."""
+    """Bytes of the buffer of an operand; a symbolic extent counts as 1."""
     return prod(max(extent, 1) for extent in operand.type.get_shape()) * bytes_of(operand.element_type)
 
 
 def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
-    """Returns whether the work of some blocks justifies waking the other threads. An unknown number of instances is
-    assumed to be large."""
+    """Whether the work justifies waking other threads. Unknown numbers of instances count as large."""
     if target.num_threads == 1:
         return False
     total = 0
@@ -226,8 +214,8 @@ def pays_threads(patterns: Iterable[BlockPattern], target: Target) -> bool:
 
 
 def streams_lines(panel_bytes: int | None, target: Target) -> bool:
-    """Returns whether each vector of a panel is a cache line that is neither in L1 nor prefetched by hardware: vectors
-    are as long as lines, and the rest of the panel has been streamed since the last tile."""
+    """Whether each vector of a panel is a cache line neither in L1 nor prefetched by hardware: vectors as long as
+    lines, and the rest of the panel streamed since the last tile."""
     processor = target.processor
     if processor.prefetches_across_pages or target.vector_bytes < processor.line_bytes:
         return False

@@ -36,8 +36,7 @@ def tile_convolution(pattern: BlockPattern, target: Target, decisions: Decisions
       for block of filters: for row: for pixels of a tile:
         sums = sum over blocks of channels and windows of data[x] * weights; out = epilogue(sums)
     ```
-    Windows of pixels of several rows are laid out first, all of them if they fit in L2, if the rows fill too few rows
-    of tiles:
+    If rows fill too few rows of tiles, windows of several rows are laid out first, all of them if they fit in L2:
 
     ```
     lay out the windows of all pixels
@@ -155,8 +154,7 @@ def _epilogue(lanes: int) -> Nest:
 
 
 def _elements(blocked: Blocked, target: Target) -> str:
-    """Returns the elements that tiles multiply, as intrinsics name them, or an empty text if tiles do not compute a
-    convolution."""
+    """The elements in names of intrinsics; empty if tiles do not compute the convolution."""
     roles, row = blocked.roles, blocked.row
     if blocked.is_depthwise or blocked.group == 1 or len(roles.reduced) != _REDUCED:
         return ""
@@ -175,8 +173,8 @@ def _elements(blocked: Blocked, target: Target) -> str:
 
 
 def _in_place(blocked: Blocked, one: ConvolutionIntrinsic) -> ConvolutionIntrinsic | None:
-    """Returns the intrinsic for pixels of a row, a divisor of its length: with the fewest tiles, and the most pixels
-    among those. Returns None if no such product fits in tile registers."""
+    """The intrinsic for pixels of a row, a divisor of its length: the fewest tiles, then the most pixels. None if none
+    fits in tile registers."""
     roles, column = blocked.roles, blocked.row + 1
     length = roles.extents[column]
     _, in_rows, in_columns, _ = roles.data.indices[-4:]
@@ -189,15 +187,13 @@ def _in_place(blocked: Blocked, one: ConvolutionIntrinsic) -> ConvolutionIntrins
 
 
 def _flat_pixels(roles: ConvolutionRoles, filters: int) -> int:
-    """Returns the number of pixels of a tile of windows: as many whole tiles as fit in registers, but no more than
-    there are pixels."""
+    """Whole tiles that fit in registers, but no more than there are pixels."""
     parts = -(-roles.size(roles.pixels[-2:]) // TILE_ROWS)
     return max((n * TILE_ROWS for n in range(1, parts + 1) if fits_registers(n * TILE_ROWS, filters)), default=0)
 
 
 def _cycles(intrinsic: ConvolutionIntrinsic) -> float:
-    """Returns the cycles for one step: those of the products, the latency of a sum, or the loads of A from L1, of
-    windows from L2, and of B from L2."""
+    """Cycles of a step: products, latency of a sum, or loads of A from L1, of windows and B from L2."""
     rows, columns = len(parts_of(intrinsic.pixels)), len(parts_of(intrinsic.filters))
     loads = (rows * (1 if intrinsic.is_packed else 0.5) + columns) * fitted.TILE_LOAD
     return max(rows * columns * fitted.TILE_PRODUCT, fitted.TILE_LATENCY, loads)

@@ -1,4 +1,4 @@
-"""Default schedule of contractions of bytes and of bf16, by tile registers (AMX)."""
+"""Default schedule of contractions of bytes and of bf16 by tile registers (AMX)."""
 
 from __future__ import annotations
 
@@ -99,8 +99,7 @@ def _has_tiles(target: Target, loads: tuple[FactorLoad, FactorLoad]) -> bool:
 
 
 def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Target) -> bool:
-    """Returns whether the left factor stays in L2 while the panels of the right one, which is packed ahead, are read
-    from beyond L2."""
+    """Whether the left factor stays in L2 while packed panels are read from beyond L2."""
     rows, count = roles.row_count, None if roles.columns is None else roles.columns // panels.tile.columns
     if not roles.right.constant or rows is None or rows * row_bytes * fitted.L2_PER_LEFT > target.l2_bytes:
         return False
@@ -108,8 +107,7 @@ def _streams(roles: ContractionRoles, row_bytes: int, panels: Panels, target: Ta
 
 
 def padded_steps(steps: int, group: int) -> int:
-    """Returns the number of steps after padding: the one that requires the fewest iterations, then the least
-    padding."""
+    """Pad to the fewest iterations, then the least padding."""
     whole = [-(-steps // depth) * depth for depth in depths_of(group)]
     return min(whole, key=lambda padded: (padded // depth_of(padded, group), padded))
 
@@ -117,9 +115,9 @@ def padded_steps(steps: int, group: int) -> int:
 def _left(
     pattern: BlockPattern, roles: ContractionRoles, panels: Panels, loops: PanelLoops, depth: int, *, is_padded: bool
 ) -> tuple[tuple[Staged, ...], int | None]:
-    """Returns the left factor in tiles `[steps / depth][rows][depth]`, if it is padded, if steps are not its fastest
-    dimension, or if many panels read it. Otherwise it is read in place, and the second result is the number of
-    dimensions between its rows and steps."""
+    """The left factor in tiles `[steps / depth][rows][depth]`, if padded, if steps are not its fastest dimension, or if
+    many panels read it; otherwise in place, with the number of dimensions between its rows and steps as second
+    result."""
     left, rank, columns = roles.left, roles.left.rank, roles.columns
     steps = dimension_of_steps(pattern, roles, is_left=True)
     is_turned = steps < left.dimension
@@ -144,14 +142,12 @@ def _left(
 
 
 def _next_panel(pattern: BlockPattern, roles: ContractionRoles, tile: RegisterTile) -> Prefetch:
-    """Returns the prefetch of the results of the next panel."""
     (write,), column = pattern.writes, pattern.block.iter_vars[roles.column]
     (at,) = write.dimensions_of(column)
     return Prefetch(True, tuple(tile.columns * (place == at) for place in range(len(write.indices))), 0)
 
 
 def _gap(pattern: BlockPattern, roles: ContractionRoles) -> int:
-    """Returns the number of dimensions of the results between rows and columns."""
     row, column = (
         pattern.writes[0].dimensions_of(pattern.block.iter_vars[at])[0] for at in (roles.row or 0, roles.column)
     )
@@ -159,7 +155,7 @@ def _gap(pattern: BlockPattern, roles: ContractionRoles) -> int:
 
 
 def _tile(roles: ContractionRoles, iterations: int, target: Target, decisions: Decisions) -> RegisterTile:
-    """Returns the tile of the least cost, in cycles. Rows that do not divide those of the product are padded."""
+    """The tile of the fewest cycles, with padded rows."""
     rows, columns = roles.row_count, roles.columns
     most_vectors = TILE_REGISTERS if columns is None else -(-columns // TILE_ROWS)
     heights = range(1, min(rows, _MOST_ROWS) + 1) if rows is not None else range(TILE_ROWS, _MOST_ROWS + 1, TILE_ROWS)

@@ -18,7 +18,7 @@ MOST_ROWS: Final = 14
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """Results that one pass over the reduction computes: `rows` times `vectors` vectors of `lanes` elements."""
+    """Results of one pass over the reduction: `rows` times `vectors` vectors of `lanes` elements."""
 
     rows: int
     vectors: int
@@ -30,8 +30,8 @@ class RegisterTile:
 
 
 def utilization(extent: int | None, tile: int) -> float:
-    """Returns the fraction of the covering tiles that an extent fills: of unmasked lanes, or of busy time of threads
-    that share equal pieces. It is 1 for an unknown extent."""
+    """The fraction of the covering tiles that an extent fills: unmasked lanes, or busy time of threads. 1 if
+    unknown."""
     return 1.0 if not extent else extent / (-(-extent // tile) * tile)
 
 
@@ -46,8 +46,8 @@ load."""
 def register_tiles(
     rows: int | None, columns: int | None, lanes: int, registers: int, *, fused: bool = True, packed_rows: bool = False
 ) -> list[RegisterTile]:
-    """Returns the tiles that fit in the registers. Products that are not `fused` with their sums need registers too.
-    Packed rows are moved together, so their number is a power of two."""
+    """Tiles that fit in the registers, which products that are not `fused` with their sums need too. Packed rows are
+    moved together, so their number is a power of two."""
     if columns is not None and columns < lanes:
         lanes = max(columns, 1)
     free = registers - (_SPARE_REGISTERS if fused else 3 * _SPARE_REGISTERS)
@@ -66,8 +66,8 @@ def register_tiles(
 def best_tile(
     tiles: Sequence[RegisterTile], rows: int | None, columns: int | None, processor: Processor
 ) -> RegisterTile:
-    """Returns the tile of a matrix product with the least cost, the largest of equals. Remaining rows form a smaller
-    tile, remaining columns mask lanes."""
+    """The tile of the least cost for a matrix product, the largest of equals. Remaining rows form a smaller tile,
+    columns mask lanes."""
 
     def merit(tile: RegisterTile) -> tuple[float, int]:
         results = tile.rows * tile.vectors
@@ -80,8 +80,8 @@ def best_tile(
 def best_streamed_tile(
     tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor
 ) -> RegisterTile:
-    """Returns the tile of a matrix product with the least time if the right factor is read from beyond L2, packed; the
-    largest of equals. The first tile of rows waits for each line of a panel, later ones find it in L2."""
+    """The fastest tile if the packed right factor is beyond L2, the largest of equals. The first tile of rows waits for
+    each line of a panel, later ones find it in L2."""
     arrival = processor.fma_ports * processor.line_bytes / processor.bytes_per_cycle[1]
 
     def time(tile: RegisterTile) -> tuple[float, int]:
@@ -94,8 +94,8 @@ def best_streamed_tile(
 
 
 def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_bytes: int) -> int | None:
-    """Returns the number of reduction steps per part: a panel of `columns` occupies a quarter of L2. Returns None, so
-    that results stay in registers, if half of L2 holds the panel of all steps, or if their number is unknown."""
+    """Reduction steps per part, with panels of `columns` in a quarter of L2. None, so that results stay in registers,
+    if half of L2 holds the panel of all steps, or if their number is unknown."""
     most = max(l2_bytes // (4 * columns * element_bytes), 64)
     if depth is None or depth <= 2 * most:
         return None
@@ -104,14 +104,14 @@ def depth_of_panels(depth: int | None, columns: int, element_bytes: int, l2_byte
 
 
 def cache_for_panels(l2_bytes: int, l2_ways: int) -> int:
-    """Returns the bytes of L2 that several panels may occupy: half of it if associativity is high, or else a quarter,
-    because pages are placed randomly and some sets would overflow."""
+    """Bytes for panels: half of L2 if associativity is high, else a quarter: pages are placed randomly, and some sets
+    would overflow."""
     return l2_bytes // (2 if l2_ways >= _MANY_WAYS else 4)
 
 
 def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: int, threads: int) -> int:
-    """Returns the number of panels that are packed before rows are streamed over them: at most `cache_bytes`, and few
-    enough to balance the threads. It is 1 if their size is unknown."""
+    """Panels packed before rows are streamed: at most `cache_bytes`, and few enough to balance threads. 1 if the size
+    is unknown."""
     most = 1 if panel_bytes is None else max(cache_bytes // panel_bytes, 1)
     if panels is None:
         return most
@@ -130,8 +130,7 @@ multiply-adds, which fit in 16 registers with the results. More rows save little
 
 
 def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> list[RegisterTile]:
-    """Returns the tiles that fit in the registers with the smaller side of the tile, and one element of the other
-    side."""
+    """Tiles whose smaller side and one element of the other fit in the registers."""
     lanes = lanes if columns is None else min(lanes, columns)
     return [
         RegisterTile(r, v, lanes)
@@ -142,8 +141,8 @@ def tiles_for(rows: int, columns: int | None, lanes: int, registers: int) -> lis
 
 
 def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor) -> RegisterTile:
-    """Returns the tile of a convolution with pixels in lanes that has the least cost and small remainders. An unknown
-    number of columns ends in a tile with the fewest vectors that cover it."""
+    """The tile of the least cost with pixels in lanes, and of small remainders. An unknown number of columns ends in
+    the fewest vectors that cover it."""
 
     def merit(tile: RegisterTile) -> float:
         results = tile.rows * tile.vectors
@@ -156,15 +155,13 @@ def best_tile_for(tiles: Sequence[RegisterTile], rows: int, columns: int | None,
 
 
 def _in_tiles(extent: int, tile: int, time: Callable[[int], float], remainder: float) -> float:
-    """Returns the time of an extent, whose last tile may be smaller; `remainder` is a factor if it is."""
+    """The time of tiles, the last of which may be smaller, which costs the factor `remainder`."""
     rest = extent % tile
     return (extent // tile * time(tile) + time(rest)) * remainder if rest else extent // tile * time(tile)
 
 
 @dataclass(frozen=True)
 class FilterTile(RegisterTile):
-    """A tile of pixels (its rows) times vectors of filters."""
-
     shares_elements: bool
     """Whether its steps over a window are unrolled: elements are then loaded once for all pixels of the tile, and stay
     in registers."""
@@ -173,7 +170,7 @@ class FilterTile(RegisterTile):
 def filter_tiles(
     columns: int, filters: int, lanes: int, registers: int, step: int, window: Sequence[int]
 ) -> list[FilterTile]:
-    """Returns the tiles that fit in the registers, for elements `step` apart per pixel and at the offsets `window`."""
+    """Tiles that fit in the registers, for elements `step` apart per pixel and at the offsets `window`."""
     return [
         FilterTile(pixels, vectors, lanes, shares)
         for pixels in range(1, min(MOST_ROWS, columns) + 1)
@@ -191,7 +188,7 @@ def _elements(pixels: int, step: int, window: Sequence[int]) -> int:
 def best_filter_tile(
     tiles: Sequence[FilterTile], columns: int, stride: int, window: Sequence[int], processor: Processor
 ) -> FilterTile:
-    """Returns the tile of a convolution with filters in lanes that has the least cost for all columns."""
+    """The tile of the least cost with filters in lanes, for all columns."""
 
     def time(tile: FilterTile, pixels: int) -> float:
         elements = _elements(pixels, stride, window) if tile.shares_elements else pixels * len(window)
@@ -205,20 +202,18 @@ def best_filter_tile(
 
 
 def rows_together(tile: RegisterTile, columns: int, rows: int, registers: int, processor: Processor) -> int:
-    """Returns the number of whole rows of pixels in a tile of one vector of filters: two if `tile`, the best one within
-    a row, has too few results to keep the units busy, and two rows fit in registers."""
+    """Two whole rows of pixels if `tile`, the best within a row, has too few results to keep the units busy and
+    registers suffice; else one."""
     least = processor.fmas_in_flight
     return 2 if tile.rows * tile.vectors <= least and rows > 1 and least < 2 * columns <= registers - 2 else 1
 
 
 def most_pixels(vectors: int, registers: int) -> int:
-    """Returns the maximal number of pixels of a tile with `vectors` vectors of filters."""
     return max((registers - vectors - 1) // vectors, 1)
 
 
 def pixel_tile(rows: int, columns: int, vectors: int, registers: int, processor: Processor) -> tuple[int, bool]:
-    """Returns the number of pixels of a tile with `vectors` vectors of filters, and whether tiles continue from row to
-    row."""
+    """Pixels per tile of `vectors` vectors of filters, and whether tiles continue from row to row."""
 
     def time(pixels: int) -> float:
         return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
@@ -242,7 +237,7 @@ _MOST_VERSIONS: Final = 8
 
 
 def pixel_tile_of_any(vectors: int, registers: int, processor: Processor) -> int:
-    """Returns the number of pixels of a tile with `vectors` vectors of filters, in rows of unknown length."""
+    """Pixels per tile of `vectors` vectors of filters, in rows of unknown length."""
 
     def time(pixels: int) -> float:
         return step(fitted.BLOCKS, pixels * vectors, vectors, pixels, processor)
@@ -259,15 +254,14 @@ registers."""
 
 
 def channel_tile(columns: int) -> int:
-    """Returns the number of pixels of a depthwise tile of one vector of channels."""
     return even_part(columns, _PIXELS_OF_CHANNELS)
 
 
 def row_tile(
     rows: int, columns: int | None, lanes: int, registers: int, row_bytes: int, processor: Processor
 ) -> RegisterTile:
-    """Returns a tile of one vector of each of several rows, whose windows share elements. For a single row, the tile
-    has several of its vectors: a number that divides it and leaves registers for the elements of the window."""
+    """A vector of each of several rows, whose windows share elements. A single row has several of its vectors: a number
+    that divides it and leaves registers for the window."""
     lanes = lanes if columns is None else min(lanes, columns)
     if rows > 1 or columns is None or columns % lanes:
         # `n` rows of results are `n` streams, and `n + 2` streams of data.
@@ -277,14 +271,13 @@ def row_tile(
 
 
 def channels_together(channels: int, decisions: Decisions) -> int:
-    """Returns the number of channels for which masks of a tile are computed once, a divisor of `channels`."""
+    """Channels for which masks are computed once, a divisor of `channels`."""
     sizes = [size for size in range(1, 4 * fitted.MASKED_CHANNELS + 1) if channels % size == 0]
     return decisions.choose(sizes, max(size for size in sizes if size <= fitted.MASKED_CHANNELS))
 
 
 def even_part(extent: int, most: int) -> int:
-    """Returns the largest divisor of an extent that is at most `most`; if only small ones exist, the size of nearly
-    equal parts."""
+    """The largest divisor of an extent up to `most`, or the size of nearly equal parts if that is small."""
     most = max(min(most, extent), 1)
     best = max(part for part in range(1, most + 1) if extent % part == 0)
     if 2 * best >= most:
@@ -293,8 +286,7 @@ def even_part(extent: int, most: int) -> int:
 
 
 def strip_rows(extent: int, most: int, batches: int, threads: int) -> int:
-    """Returns the number of rows of `extent` computed at once, for each of `batches`: at most `most`, at least half of
-    it, and balanced over the threads."""
+    """Rows computed at once, for each of `batches`: from half of `most` to `most`, and balanced over the threads."""
     most = max(min(most, extent), 1)
 
     def waste(size: int) -> tuple[float, int]:
@@ -305,7 +297,7 @@ def strip_rows(extent: int, most: int, batches: int, threads: int) -> int:
 
 
 def pieces_for(extent: int, least: int, threads: int) -> int:
-    """Returns the number of pieces of a loop: at least `least`, and balanced over the threads."""
+    """Pieces of a loop: at least `least`, and balanced over the threads."""
     least = max(min(least, extent), 1)
     candidates = range(least, min(extent, least + 4 * threads) + 1)
 

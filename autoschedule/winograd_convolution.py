@@ -44,8 +44,8 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
     ```
     Not applicable unless a product over channels, for each element of a tile, reads data that two stages combine from
     several elements each, and two more stages combine its results (`te.ops.conv2d_winograd`). There are no strips if
-    weights exceed L2 and the data of an image either fit or move less than weights would for each strip: all tiles are
-    transformed first, and threads share blocks of filters. Images of symbolic extents always have strips, planned for
+    weights exceed L2 and the data of an image fit or move less than weights would for each strip: all tiles are
+    transformed first, and threads share blocks of filters. Images of symbolic extents have strips, planned for
     `fitted.SYMBOLIC_PIXELS`, and register tiles along a row of tiles, with a version for each remainder.
     """
     stages = _stages(sch, block)
@@ -60,8 +60,8 @@ def winograd_convolution(sch: Schedule, block: BlockHandle, target: Target) -> b
 
 @dataclass(frozen=True)
 class _Stages:
-    """`products[n, b, i, j, y, x, f] += data[n, i, j, rb, y, x, rc] * kernel[b, i, j, rb, rc, f]`, and the stages that
-    compute the data and combine the products."""
+    """`products[n, b, i, j, y, x, f] += data[n, i, j, rb, y, x, rc] * kernel[b, i, j, rb, rc, f]`, and the stages
+    before and after."""
 
     border: BlockHandle | None
     rows_of_data: BlockHandle
@@ -153,7 +153,7 @@ def _stages(sch: Schedule, block: BlockHandle) -> _Stages | None:
 
 
 def _combines(pattern: BlockPattern) -> bool:
-    """Returns whether each result depends on more than two elements of one buffer."""
+    """Whether each result depends on more than two elements of one buffer."""
     places = [(read.buffer, read.indices) for read in pattern.reads]
     return pattern.kind is PatternKind.INJECTIVE and any(
         len({place for buffer, place in places if buffer is source}) > 2 for source, _ in places
@@ -161,7 +161,7 @@ def _combines(pattern: BlockPattern) -> bool:
 
 
 def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """Returns the combining block whose only reader is `block`, if `block` combines too, or None."""
+    """The combining block whose only reader is `block`, if that combines too."""
     pattern = pattern_of(op_of(sch, block))
     sources = {read.buffer for read in pattern.reads}
     producer = producer_of(sch, block, sources.pop()) if len(sources) == 1 and _combines(pattern) else None
@@ -169,7 +169,7 @@ def _combined_producer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
 
 
 def _combining_consumer(sch: Schedule, block: BlockHandle) -> BlockHandle | None:
-    """Returns the only reader of the result of a block, if it combines several elements, or None."""
+    """The only reader of the result of a block, if it combines several elements."""
     consumers = sch.get_consumers(block)
     if len(consumers) != 1 or not _combines(pattern_of(op_of(sch, consumers[0]))):
         return None
@@ -188,8 +188,7 @@ class _Plan:
 
 
 def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
-    """Returns the sizes for a machine, or None if it has too few registers. A search may choose the rows of a strip,
-    and the tiles whose products are in registers."""
+    """None if there are too few registers. A search may choose the rows of a strip and the tiles in registers."""
     lanes = lanes_for(stages.pattern, target)
     filters, channels = (_part(lanes, extent) for extent in (stages.filters, stages.channels))
     vectors = stages.filters // filters
@@ -206,16 +205,14 @@ def _plan(sch: Schedule, stages: _Stages, target: Target) -> _Plan | None:
 
 
 def _part(lanes: int, extent: int) -> int:
-    """Returns `lanes`, halved until it divides the extent."""
     while extent % lanes:
         lanes //= 2
     return lanes
 
 
 def _rows(stages: _Stages, pixels: int, target: Target) -> int:
-    """Returns the number of rows of tiles of a strip: few, but enough to fill the registers. Weights that exceed L2 are
-    streamed once per strip: strips then have the number of rows whose data fit in a fraction of L2, or all rows if that
-    moves less in spite of re-reading the data for each block of filters."""
+    """Few rows of tiles that fill the registers. Weights beyond L2 are streamed once per strip: rows then have data
+    that fit in a fraction of L2, or are all rows if re-reading the data for each block of filters moves less."""
     tile = stages.size**2 * stages.all_channels * stages.element_bytes  # also the bytes of the weights of a filter
     row, kernels = tile * stages.columns, tile * stages.blocks * stages.filters
     most = max(target.l2_bytes // fitted.L2_PER_TRANSFORMED // row, 1)
@@ -296,7 +293,6 @@ class _Tiling:
         execute(self.sch, block, plan, self.target, self.sch.get_loops(block)[-7:])
 
     def _of_kernel(self) -> tuple[Prefetch, ...]:
-        """Returns the prefetch of the transformed kernel, which the first tiles of pixels read from beyond L1."""
         pattern, kernel = self.stages.pattern, self.stages.kernel
         if not streams_lines(least_bytes(kernel), self.target):
             return ()

@@ -1,4 +1,4 @@
-"""`apply-pdl` applies the rewrites that a PDL file states. It is xDSL's pass of this name with located errors."""
+"""`apply-pdl`: xDSL's pass of this name, with located errors."""
 
 from __future__ import annotations
 
@@ -66,8 +66,7 @@ class ApplyPdlPass(ModulePass):
 
     pdl_file: str | None = None
     """Path of the file, relative to the current folder or to that of the program; by default the program contains the
-    patterns.
-    """
+    patterns."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         rules = op if self.pdl_file is None else _read(ctx, op, self.pdl_file)
@@ -86,7 +85,6 @@ class ApplyPdlPass(ModulePass):
 
 
 def _read(ctx: Context, program: ModuleOp, file: str) -> ModuleOp:
-    """Returns the module of patterns. Raises `CompileError`."""
     folders = [Path()]
     if (place := next(filter(None, map(location_of, program.walk())), None)) is not None:
         folders.append(Path(place.file).parent)

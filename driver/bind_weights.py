@@ -1,4 +1,4 @@
-"""Binding of parameters of a function to constants from a file of weights: `weft.bind_weights`."""
+"""`weft.bind_weights`: parameters of a function become constants from a file."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def bind_weights(
         mod = weft.bind_weights(mod, "model.gguf", {"p_head_weight": "output.weight"})
         lib = weft.build(mod)  # products read the weights of 4 and 8 bits of the file
 
-    `names` maps parameters of @function to tensors of the file; by default, parameters are bound to tensors of the same
-    name, with `_` for characters that are invalid in names of values. Shapes must be equal. Floats of another type than
-    the parameter's are cast. Quantised GGUF tensors (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K) stay integers with scales: products
-    and gathers of rows read these, other operators dequantise them in each call.
+    `names` maps parameters of @function to tensors of the file, by default those of the same name, with `_` for
+    characters invalid in names of values. Shapes must be equal; floats are cast to the parameter's type. Quantised GGUF
+    tensors (Q4_0, Q4_1, Q8_0, Q4_K, Q6_K) stay integers with scales for products and gathers of rows; other operators
+    dequantise them in each call.
 
-    Raises `CompileError` if the file has another format, is truncated, or has tensors outside of it; if the function or
-    the file lacks a name; if shapes differ; and, naming the tensor, for an unsupported type or a scale that is not
-    finite. Raises `OSError` if the file cannot be read.
+    Raises `CompileError` for another format, a truncated file, tensors outside of it, a name that the function or the
+    file lacks, unequal shapes, and, naming the tensor, an unsupported type or a scale that is not finite. Raises
+    `OSError` if the file cannot be read.
     """
     from weft.passes.graph.graph_bind_params import bind_values  # start-up: 56 ms
     from weft.passes.graph.graph_infer_types import GraphInferTypesPass  # start-up: 2 ms
@@ -78,14 +78,13 @@ def bind_weights(
 
 
 def _as_value(name: str) -> str:
-    """Returns the name of a tensor as a valid name of a value."""
     from weft.texpr.shapes import value_name  # start-up: 23 ms
 
     return value_name("".join(c if c.isalnum() else "_" for c in name))
 
 
 def _value(path: Path, name: str, tensor: GgufTensor | StoredTensor, parameter: BlockArgument) -> SSAValue:
-    """Returns a tensor of a file as a value of a parameter's type, computed by ops that are not inserted yet."""
+    """The value, of a parameter's type, is computed by ops that are not inserted yet."""
     import numpy as np
 
     from weft.dialects.graph import ConstantOp  # start-up: 19 ms

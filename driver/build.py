@@ -1,4 +1,4 @@
-"""`weft.build`: compilation of a module at any level to functions that run in this process."""
+"""`weft.build`: compilation of a module at any level for this process."""
 
 from __future__ import annotations
 
@@ -74,44 +74,41 @@ def build(
 
     `binds` are the memory layouts of the arrays of a stage schedule (`te.create_func`).
 
-    A data-dependent index must be in bounds: it is not checked by default, and an index out of bounds accesses other
-    memory. With `checked=True` such accesses are skipped, and the call raises `IndexError` with block, index and extent
-    when the function returns; accesses that are proved to be in bounds cost nothing (`docs/bounds.md`). For targets
-    `llvm` and `c`.
+    Data-dependent indices must be in bounds. With `checked=True`, for targets `llvm` and `c`, accesses out of bounds
+    are skipped instead of undefined, and the call raises `IndexError` with block, index and extent when the function
+    returns; accesses proved to be in bounds cost nothing (`docs/bounds.md`).
 
-    `verify=False` skips the check of blocks, for tuners that compile thousands of programs built only by te and
-    `weft.Schedule`. The behaviour of an invalid program is then undefined.
+    `verify=False` skips the check of blocks, for tuners that compile thousands of programs built by te and
+    `weft.Schedule`; invalid programs have undefined behaviour.
 
     Kernels of models are compiled separately, in several processes when profitable, and kept in a cache on disk, as are
-    whole models of ONNX files (`docs/graphs.md`); `cache=False` neither reads nor writes it. Images of convolution nets
-    use a layout in blocks of channels when profitable, which changes the order of sums; `layouts=False` disables this.
-    3 x 3 convolutions in this layout use Winograd's minimal filtering when profitable, with a rounding error several
-    times as large (`docs/graphs.md`); `winograd=False` disables this.
+    whole ONNX models; `cache=False` neither reads nor writes it. `layouts=False` disables blocked layouts of images in
+    convolution nets, which change the order of sums, and `winograd=False` Winograd's minimal filtering of their 3 x 3
+    convolutions, whose rounding error is several times as large (`docs/graphs.md`).
 
     `precision` is that of the factors of products, convolutions and attention of graphs: `"bf16"` rounds them to bf16
     and accumulates in float32, `"f16"` stores weights as f16, `"f32"` keeps them. By default bf16 models multiply in
     bf16 if the CPU has instructions for it, and others compute in float32 (`docs/precision.md`).
 
-    `specialize` adds versions of functions for constant sizes of their symbols: `{"s": [1, 128]}`, or as text
-    `"b=1 s=1,128"`, which means all combinations; or several of these. A call runs the version for its sizes, or else
-    the general function. `"auto"` builds versions for up to 8 sizes when they are first used;
-    `"auto versions=4 background"` for up to 4, while calls use the general function. Constants are shared
-    (`docs/dynamic-shapes.md`).
+    `specialize` adds versions of functions for constant sizes of their symbols: `{"s": [1, 128]}`, or as text `"b=1
+    s=1,128"`, in all combinations; or several of these. Other sizes use the general function. `"auto"` builds versions
+    for up to 8 sizes on first use; `"auto versions=4 background"` for up to 4, while calls use the general function.
+    Constants are shared (`docs/dynamic-shapes.md`).
 
     `database` is a file written by `weft.tune`, whose fastest schedules for this target and kind of machine replace
-    default ones (`docs/tuning.md`). With `require_tuned`, tunable functions without a record are an error.
+    default ones (`docs/tuning.md`). With `require_tuned`, a tunable function without a record is an error.
 
     `donate` names parameters of graph functions whose arrays the caller gives up, like `donate_argnames` of `jax.jit`:
-    a result of the same type may be computed in place, without a copy, and is then returned as that array. Key and
-    value caches thus stay in place from one decoding step to the next:
+    a result of the same type may be computed in place and is then returned as that array, such as key and value caches
+    in decoding:
 
         step = weft.build(module, donate=["keys", "values"])["main"]
         logits, keys, values = step(token, place, keys, values)
 
     The module is not modified. Its schedules (`sched.func`) run first, unless `scheduled` is False. Functions without
-    one get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums of floats; with
-    `default_schedule=False`, and for stage schedules, they are compiled as written. `lib.trace` shows the schedules
-    that were used, `lib.timing` the time of each stage.
+    one get a default schedule for the target (`docs/default-schedules.md`), which may reorder sums of floats, unless
+    `default_schedule=False` or the program is a stage schedule. `lib.trace` shows the schedules used, `lib.timing` the
+    time of each stage.
 
     Raises `CompileError` for programs that cannot be compiled, and `ScheduleError` if a step of a schedule is rejected.
     """
@@ -164,7 +161,7 @@ def build(
 
 
 def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Library:
-    """Builds a copy of the module as `build` does, with the options as a record."""
+    """Build a copy of a module, with the options of `build` as a record."""
     store = None if is_switched_off() else CompileCache.of_user()
     return _compiled(copy_of(module), target, options, Stopwatch(), store)[0]
 
@@ -172,8 +169,6 @@ def build_module(module: ModuleOp, target: Target, options: BuildOptions) -> Lib
 def _built_file(
     path: Path, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> Library:
-    """Returns the library of a program in a file. That of an ONNX model is loaded from the cache if it was built
-    before."""
     known = CachedModel.of(path, target, options, store)
     library = None if known is None else known.load(stopwatch)
     if library is not None:
@@ -218,7 +213,6 @@ def _with_versions(
     store: CompileCache | None,
     policy: OnUse | None,
 ) -> Library:
-    """Returns a library whose functions get versions on first use of a size, if there is a policy."""
     if policy is not None:
         from weft.driver.versions_on_use import add_versions_on_use  # start-up: 8 ms
 
@@ -227,8 +221,6 @@ def _with_versions(
 
 
 def _stage(target: Target, options: BuildOptions, store: CompileCache | None) -> Callable[[ModuleOp], Pipeline]:
-    """Lowers versions of functions that are built on first use."""
-
     def stage(module: ModuleOp) -> Pipeline:
         from weft.driver.compilation import lowered  # start-up: 1290 ms
         from weft.driver.pipeline import Pipeline  # start-up: 394 ms
@@ -247,7 +239,6 @@ def _with_repeated_axes(
     options: BuildOptions,
     store: CompileCache | None,
 ) -> Library:
-    """The library of an ONNX model, with versions for axes of one element that operators repeat."""
     from weft.driver.repeated_axes import add_repeating_versions  # start-up: 8 ms
 
     add_repeating_versions(library, model, _stage(target, replace(options, specialize=()), store))
@@ -255,13 +246,12 @@ def _with_repeated_axes(
 
 
 def _unified_file(path: Path, state: tuple[int, int]) -> UnifiedModel | None:
-    """The import of a model in a file, if it unified symbols. None if the file has changed."""
+    """None if the import unified no symbols or the file has changed."""
     module = _read_file(path)[0]
     return UNIFIED.get(module) if _state_of(path) == state else None
 
 
 def _state_of(path: Path) -> tuple[int, int]:
-    """The time of the last change of a file, and its size in bytes."""
     found = path.stat()
     return found.st_mtime_ns, found.st_size
 
@@ -269,7 +259,6 @@ def _state_of(path: Path) -> tuple[int, int]:
 def _compiled(
     module: ModuleOp, target: Target, options: BuildOptions, stopwatch: Stopwatch, store: CompileCache | None
 ) -> tuple[Library, Pipeline]:
-    """Compile a module, which is lowered in place."""
     from weft.driver.compilation import compile_module  # start-up: 1290 ms
     from weft.driver.pipeline import Pipeline  # start-up: 394 ms
 
@@ -279,7 +268,7 @@ def _compiled(
 
 
 def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
-    """Mark parameters of the public functions of a module as donated. Raises `CompileError` for an unknown name."""
+    """Mark parameters of public functions as donated. Raises `CompileError` for an unknown name."""
     from xdsl.dialects.func import FuncOp  # start-up: 200 ms
 
     from weft.dialects.argument_attributes import set_argument_attribute  # start-up: 200 ms
@@ -291,7 +280,7 @@ def _donate(module: ModuleOp, options: BuildOptions, target: Target) -> None:
     for name in names:
         if name not in known:
             raise CompileError(f"build: donate: there is no parameter '{name}'{did_you_mean(name, known)}")
-    # GPU functions work on copies of arguments, and a checked function does not write the result of a skipped access.
+    # GPU functions copy arguments; a checked function does not write the result of a skipped access.
     for function in functions if target.kind in ("llvm", "c") and not options.checked else ():
         positions = [argument.index for argument in function.args if argument.name_hint in names]
         if positions:
@@ -311,7 +300,7 @@ def _module_of(
     binds: Binds | None,
     stopwatch: Stopwatch,
 ) -> ModuleOp:
-    """Returns the module of a program, which may be modified. That of a stage schedule gets no default schedule."""
+    """The module may be modified. A stage schedule gets no default schedule."""
     from xdsl.dialects.builtin import ModuleOp
 
     from weft.driver.programs import parse, refuse_file_name  # start-up: 231 ms
@@ -338,9 +327,9 @@ def schedule_of(function: FuncOp, *, promises: Sequence[str] = (), seed: int | N
         sch = weft.schedule_of(module.body.block.first_op, promises=["noalias", "contract", "reassoc"])
         sch.parallel(sch.get_loops(sch.get_block("matmul"))[0])
 
-    `promises` are guarantees of callers and permissions for the compiler (`tir.promises`), in addition to those of the
-    function. The schedule's module also contains the other functions, converted if they are of upstream dialects.
-    Raises `CompileError` for a function that is not in a module, or cannot be converted.
+    `promises` are guarantees of callers and permissions for the compiler, added to `tir.promises` of the function.
+    Other functions are converted too. Raises `CompileError` for a function outside a module, or that cannot be
+    converted.
     """
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp

@@ -5,8 +5,8 @@
     ...                                  # then it is compiled
     cached.keep(library, kernels, files)
 
-The key covers the content of the model's file, the target, the options, and the versions of weft and its dependencies.
-The entry has the digests of other files of the model. Loading imports no model and builds no IR.
+The key covers the content of the model's file, the target, the options, and the versions of weft and its dependencies;
+the entry has digests of the model's other files. Loading imports no model and builds no IR.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CachedModel:
-    """A model in a file, for a target and options."""
-
     path: Path
     key: str
     store: CompileCache
@@ -45,8 +43,7 @@ class CachedModel:
 
     @staticmethod
     def of(path: Path, target: Target, options: BuildOptions, store: CompileCache | None) -> CachedModel | None:
-        """Returns None for a program that is not cached as a whole: one that is not an ONNX model, or that depends on
-        state that no key covers. Raises `OSError`."""
+        """None unless the program is an ONNX model that depends on no state outside keys. Raises `OSError`."""
         if store is None or path.suffix != ".onnx" or options.database is not None:
             return None
         if not options.can_compile_apart(target) or intrinsics() or names_with_rules() or is_customised():
@@ -56,8 +53,7 @@ class CachedModel:
         return CachedModel(path, key.hexdigest(), store, target, since)
 
     def load(self, stopwatch: Stopwatch) -> Library | None:
-        """Returns the library of the model, or None if the cache lacks a part of it, or another file of the model has
-        changed."""
+        """None if the cache lacks a part, or another file of the model has changed."""
         with stopwatch.measure("compile cache"):
             model = self.store.load_model(self.key)
             if model is None or not self._has(model):
@@ -80,13 +76,13 @@ class CachedModel:
         )
 
     def keep(self, library: Library, kernels: Sequence[ModelKernel], files: Collection[str]) -> None:
-        """Store the parts of `library`. `files`: those that the model refers to, by path relative to its folder."""
+        """`files` are those that the model refers to, relative to its folder."""
         ir = library.own_ir
         if not kernels or ir is None:
             return
         try:
             if any(file.stat().st_mtime >= self.since for file in (self.path, *map(self._beside, files))):
-                return  # because the file may have changed after it was read
+                return  # the file may have changed after it was read
             digests = {name: _digest(self._beside(name)) for name in files}
         except OSError:
             return

@@ -30,12 +30,11 @@ _CUTS: Final = 32
 
 @dataclass(frozen=True)
 class CalibrationMethod:
-    """The method that derives the range of an activation from its numbers. Raises `CompileError` for invalid values."""
+    """The method that derives the range of an activation. Raises `CompileError` for invalid values."""
 
     name: str = "minmax"
     """minmax: all numbers. percentile: without the outermost ones. mse: the range with the least squared error of
-    rounding to 256 steps.
-    """
+    rounding to 256 steps."""
     percentile: float = 99.99
     """Percentage of the numbers inside the range, for method percentile: above 50, at most 100."""
 
@@ -48,7 +47,6 @@ class CalibrationMethod:
             raise CompileError(f"percentile is above 50 and at most 100, got {self.percentile:g}")
 
     def limits(self, numbers: Distribution) -> tuple[float, float]:
-        """Returns the least and the greatest number to represent."""
         if self.name == "percentile":
             return self._between(numbers)
         return self._of_least_error(numbers) if self.name == "mse" else (numbers.least, numbers.greatest)
@@ -79,8 +77,6 @@ class CalibrationMethod:
 
 @dataclass
 class Distribution:
-    """The distribution of an activation's numbers."""
-
     least: float = np.inf
     greatest: float = -np.inf
     counts: Array = field(default_factory=lambda: np.zeros(_BINS, np.int64))
@@ -91,27 +87,23 @@ class Distribution:
         return np.linspace(self.least, self.greatest, _BINS + 1)
 
     def widen(self, numbers: Array) -> None:
-        """Extend the range to the numbers."""
         if numbers.size:
             self.least = min(self.least, float(numbers.min()))
             self.greatest = max(self.greatest, float(numbers.max()))
 
     def count(self, numbers: Array) -> None:
-        """Add numbers within the range to the bins."""
         at = (numbers.reshape(-1).astype(np.float64) - self.least) * (_BINS / (self.greatest - self.least))
         self.counts += np.bincount(np.minimum(at.astype(np.int64), _BINS - 1), minlength=_BINS)
 
 
 @dataclass(frozen=True)
 class CalibrationData:
-    """The arguments of calls."""
-
     samples: Sequence[tuple[str, Sample]]
     """The calls, each with a name for messages."""
 
     @staticmethod
     def of(data: Iterable[Sample]) -> CalibrationData:
-        """Returns samples given by a program. Raises `CompileError` if there are none, and `TypeError`."""
+        """Samples given by a program. Raises `CompileError` if there are none, and `TypeError`."""
         if not isinstance(cast("object", data), Iterable):
             raise TypeError(f"calibration data are the arguments of calls, one after the other, got {shown(data)}")
         found = [(f"sample {number}", sample) for number, sample in enumerate(data)]
@@ -121,9 +113,8 @@ class CalibrationData:
 
     @staticmethod
     def read(folder: str, inputs: Sequence[str]) -> CalibrationData:
-        """Returns the samples in a folder: each .npz file has an array for each of the `inputs`, by name; each .npy
-        file is the only input, or is named after one of several inputs of one call. Raises `CompileError`, `OSError`.
-        """
+        """The samples in a folder: an .npz file has an array for each input, by name; an .npy file is the only input,
+        or named after one of several. Raises `CompileError`, `OSError`."""
         path = Path(folder)
         if not path.is_dir():
             raise CompileError(f"'{folder}' is no folder of calibration data (.npz and .npy files)")
@@ -148,8 +139,8 @@ class CalibrationData:
         return CalibrationData(found)
 
     def run(self, function: Callable[..., Any]) -> Iterable[tuple[str, tuple[Array, ...]]]:
-        """Yields the results of a compiled function on each sample. Raises `CompileError`, which names the sample, for
-        invalid arguments and for floats that are NaN or infinite."""
+        """The results of each sample. Raises `CompileError`, naming the sample, for invalid arguments and floats that
+        are not finite."""
         for where, sample in self.samples:
             by_name = dict(sample) if isinstance(sample, Mapping) else {}
             in_order = () if isinstance(sample, Mapping) else sample if isinstance(sample, tuple | list) else (sample,)
@@ -176,10 +167,8 @@ def _check_finite(where: str, name: str | int, value: Any) -> None:
 def ranges_of(
     function: Callable[..., Any], labels: Sequence[str], data: CalibrationData, method: CalibrationMethod
 ) -> dict[str, tuple[float, float]]:
-    """Returns the ranges of the activations, the last results of `function`.
-
-    Raises `CompileError` for an activation that is not finite, or is constant.
-    """
+    """The ranges of the activations, the last results of `function`. Raises `CompileError` for one that is not finite,
+    or is constant."""
     found = {label: Distribution() for label in labels}
 
     def activations() -> Iterable[tuple[str, str, Array]]:

@@ -1,7 +1,7 @@
 """Compilation of candidates of a search, from the text of a program and of a schedule to machine code.
 
-Building kernels requires no device. CUDA kernels become machine code here if NVRTC is installed; OpenCL kernels stay
-text, because only drivers have compilers for it.
+Building kernels requires no device. CUDA kernels become machine code if NVRTC is installed; OpenCL kernels stay text,
+because only drivers have compilers for it.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ _DECLARATIONS: Final = re.compile(r"^\s*declare\b.*$", re.MULTILINE)
 def build_candidate(
     ir: str, trace: str, decisions: Sequence[Decision | None], target: str, limits: Limits
 ) -> Built | Failure:
-    """Build, in a child process, the first function of a module at tir level, scheduled by a trace with decisions."""
+    """Build, in a child process, the first function of a tir module, scheduled by a trace with decisions."""
     return limited_call(limits, build_here, ir, trace, decisions, target)
 
 
 def build_here(ir: str, trace: str, decisions: Sequence[Decision | None], target: str) -> Built:
-    """Build a candidate, as `build_candidate` does, in this process. Raises `CompileError` and `ScheduleError`."""
+    """`build_candidate` in this process. Raises `CompileError` and `ScheduleError`."""
     module = copy_of(_parsed(ir))
     name = _entry(module)
     module.body.block.add_op(trace_with_decisions(trace, decisions))
     machine = Target.parse(target)
-    # Every schedule step preserves validity, and the program was verified before.
+    # Steps preserve validity, and the program was verified before.
     lower(Pipeline(module, machine, BuildOptions(default_schedule=False, verify=False)))
     signatures = {signature.name: signature for signature in signatures_of(module)}
     if machine.has_kernels:
@@ -85,13 +85,13 @@ def _built_kernels(module: ModuleOp, signature: Signature, target: Target) -> Bu
 
 
 def constant_positions(function: FuncOp) -> tuple[int, ...]:
-    """Returns the parameters whose arguments are constants of the calling model."""
+    """The parameters whose arguments are constants of the calling model."""
     return tuple(at for at in range(len(function.args)) if has_argument_attribute(function, at, CONSTANT))
 
 
 def _entry(module: ModuleOp) -> str:
-    """Returns the function to call: the first, or, if it has constant parameters, one that calls it with random
-    constants. They are packed when the candidate is built, as in the model."""
+    """The first function, or a caller of it with random values for constant parameters, packed at build time as in the
+    model."""
     function = next(iter(functions_of(module).values()))
     constants = constant_positions(function)
     if not constants:
@@ -114,14 +114,14 @@ def _entry(module: ModuleOp) -> str:
             passed.append(argument)
     _state_facts(function, entry, passed)
     entry.body.block.add_ops([CallOp(function.sym_name.data, passed, ()), ReturnOp()])
-    entry.attributes[TIR_FUNCTION] = UnitAttr()  # marks it for packing of constants, though it contains no tir ops
+    entry.attributes[TIR_FUNCTION] = UnitAttr()  # marks it for packing of constants
     module.body.block.add_op(entry)
     function.sym_visibility = StringAttr("private")
     return entry.sym_name.data
 
 
 def _state_facts(function: FuncOp, entry: FuncOp, passed: Sequence[SSAValue]) -> None:
-    """Copies the facts about parameters, so that calls of `entry` check what the call of `function` assumes."""
+    """Calls of `entry` then check what the call of `function` assumes."""
     copies: dict[SSAValue, SSAValue] = dict(zip(function.args, passed, strict=True))
     for op in function.body.block.ops:
         is_copied = isinstance(op, AssumeOp | AssumeSizesOp) or is_pure(op)
@@ -131,5 +131,5 @@ def _state_facts(function: FuncOp, entry: FuncOp, passed: Sequence[SSAValue]) ->
 
 @lru_cache(maxsize=4)
 def _parsed(ir: str) -> ModuleOp:
-    """Parses a program. The result is cached, because successive candidates have the same program."""
+    """Cached: successive candidates have the same program."""
     return parse(ir, "<workload>")

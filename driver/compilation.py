@@ -18,19 +18,16 @@ from weft.support.isolation import Worker
 
 
 def compile_module(pipeline: Pipeline) -> tuple[Library, Pipeline]:
-    """Compile a module, which is lowered in place."""
     done = lowered(pipeline)
     return load(done), done
 
 
 def lowered(pipeline: Pipeline) -> Pipeline:
-    """Run all stages before the loading of the library."""
     with fewer_collections(), early_helper(pipeline) as helper:
         return to_low(schedule(_take_kernels(to_tir(pipeline), helper)))
 
 
 def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
-    """Compile the kernels of a model separately, and describe them. Other programs are unchanged."""
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
     source = ModelReport(pipeline.module, pipeline.target)
@@ -43,8 +40,8 @@ def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
 
 
 def _add_versions(pipeline: Pipeline) -> dict[str, str]:
-    """Add versions of kernels for few iterations, except for kernels that users scheduled or tuned. Returns the kernel
-    of each version, by name."""
+    """Add versions for few iterations of kernels that users neither scheduled nor tuned. Returns the kernel of each
+    version, by name."""
     module, options = pipeline.module, pipeline.options
     if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
         return {}

@@ -28,7 +28,7 @@ def pack_constants(module: ModuleOp) -> None:
 
 
 def _compiled(module: ModuleOp) -> Run:
-    """Compiles functions at tir level, whatever their target, for this process's CPU, because they run once each."""
+    """Compile tir functions for this CPU, whatever their target: each runs once."""
     target = Target.of_process(1)
     lower_tir_to_low(Context(), module, str(target), is_trusted=True)
     library = load_low_module(module, target, CodegenOptions(fast=True))

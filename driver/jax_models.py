@@ -48,7 +48,7 @@ def jax_jit(
     one program, as in `jax.export.symbolic_args_specs`: `shapes=(None, "batch, ...")`, with `constraints` such as
     `"batch >= 2"`.
 
-    Other arguments, such as functions and text, must be bound by `functools.partial`. The result is not differentiable:
+    Bind other arguments, such as functions and text, by `functools.partial`. The result is not differentiable:
     differentiate first. A call raises `TypeError` for arguments that are not arrays, `CompileError` for unsupported
     ops, and whatever `jax.export` raises.
     """
@@ -57,8 +57,6 @@ def jax_jit(
 
 
 class JaxFunction(Generic[P, R]):
-    """A JAX function that weft compiles on its first call; see `weft.jax_jit`."""
-
     def __init__(
         self, function: Callable[P, R], shapes: Any, constraints: Sequence[str], options: dict[str, Any]
     ) -> None:
@@ -82,7 +80,7 @@ class JaxFunction(Generic[P, R]):
         return compiled(leaves)
 
     def _kind(self, leaf: Any) -> object:
-        """Returns a leaf's part of the key of a program. Raises `TypeError` unless it is an array or a number."""
+        """A leaf's part of a program's key. Raises `TypeError` unless it is an array or a number."""
         if isinstance(leaf, bool | int | float):
             return type(leaf)
         shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
@@ -105,8 +103,6 @@ class JaxFunction(Generic[P, R]):
 
 
 class _Compiled:
-    """One program, called with the leaves of its arguments."""
-
     def __init__(self, program: Any, function: Any, options: dict[str, Any]) -> None:
         builder = BlockBuilder()
         import_exported(program, function, builder, "main")
@@ -130,13 +126,13 @@ _KEYS = {"key<fry>": "threefry2x32", "key<rbg>": "rbg", "key<urbg>": "unsafe_rbg
 
 
 def _is_key(aval: Any) -> bool:
-    """Returns whether an array contains random keys, which are rows of unsigned integers."""
+    """Whether an array contains random keys, which are rows of unsigned integers."""
     jax = jax_module()
     return bool(jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key))
 
 
 def _reader(aval: Any) -> Callable[[Any], Any]:
-    """Returns a function from a leaf to an array over the same memory, with the element type of the program."""
+    """A function from a leaf to an array over the same memory, with the element type of the program."""
     jax = jax_module()
     if _is_key(aval):
         return lambda leaf: np.asarray(jax.random.key_data(leaf))
@@ -149,7 +145,6 @@ def _reader(aval: Any) -> Callable[[Any], Any]:
 
 
 def _writer(aval: Any) -> Callable[[Any], Any]:
-    """Returns a function from an array to a JAX array over the same memory."""
     jax = jax_module()
     if _is_key(aval):
         implementation = _KEYS.get(str(aval.dtype))

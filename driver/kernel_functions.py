@@ -1,8 +1,8 @@
 """Kernels of a model: private functions over buffers that other functions call, and that call none themselves.
 
-A kernel is compiled with the globals and external declarations that it refers to. Its key covers everything that its
-code depends on: its structure (`analysis/structural_hash.py`), the target, the options, and the versions of weft and
-its compilers. Its symbol contains the key, so that objects of several programs can be linked.
+The key of a kernel covers everything that its code depends on: its structure (`analysis/structural_hash.py`), including
+the globals and declarations that it refers to, the target, the options, and the versions of weft and its compilers. Its
+symbol contains the key, so that objects of several programs can be linked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from weft.support.build_options import BuildOptions
 
 
 def find_kernels(pipeline: Pipeline) -> list[ModelKernel]:
-    """Returns the kernels of a module of tir functions, which is unchanged."""
     module, options = pipeline.module, pipeline.options
     known = named_ops(module)
     functions = _functions_apart(module, options, known)
@@ -50,7 +49,6 @@ def find_kernels(pipeline: Pipeline) -> list[ModelKernel]:
 def _functions_apart(
     module: ModuleOp, options: BuildOptions, known: dict[str, Operation]
 ) -> dict[FuncOp, tuple[Operation, ...]]:
-    """Returns the functions that are kernels, with the ops that each refers to."""
     scheduled: set[str] = set()
     for schedule in schedules_of(module) if options.scheduled else ():
         scheduled |= scheduled_by(schedule, module)

@@ -1,5 +1,4 @@
-"""Separate, concurrent compilation of a model's kernels. Equal kernels are compiled once, and kernels in the compile
-cache are not compiled again.
+"""Separate, concurrent compilation of a model's kernels, once for equal ones, unless they are in the compile cache.
 
     func.func @main(...)            { func.call @relu(...)  func.call @relu_1(...) }
     func.func private @relu(...)    { ... }
@@ -71,8 +70,7 @@ _PACKING: Final = "_packing"
 
 @contextmanager
 def early_helper(pipeline: Pipeline) -> Generator[Worker | None]:
-    """Starts a process for `compile_kernels` that imports weft while this one lowers a graph, or None for small
-    programs."""
+    """A process for `compile_kernels` that imports weft while this one lowers a graph; None for small programs."""
     is_worthwhile = (
         _processes() > 1
         and pipeline.options.can_compile_apart(pipeline.target)
@@ -90,16 +88,13 @@ def early_helper(pipeline: Pipeline) -> Generator[Worker | None]:
 
 
 def prepare() -> None:
-    """The first call of a helper process: to find this function, it imports the modules that compile kernels."""
+    """The first call of a helper process, which imports this module."""
 
 
 def compile_kernels(pipeline: Pipeline, helper: Worker | None = None) -> Pipeline:
     """Compile the kernels of a module of tir functions, and replace them by declarations at low level. `helper` is a
-    process that `early_helper` started.
-
-    Raises `CompileError` and `ScheduleError` as `build` does. The stopwatch records the stages of kernels that this
-    process compiles.
-    """
+    process of `early_helper`; the stopwatch excludes its kernels. Raises `CompileError` and `ScheduleError` as `build`
+    does."""
     module, stopwatch, cache = pipeline.module, pipeline.stopwatch, pipeline.cache
     with stopwatch.measure("kernels: structure"):
         kernels = find_kernels(pipeline)
@@ -125,7 +120,7 @@ def compile_kernels(pipeline: Pipeline, helper: Worker | None = None) -> Pipelin
 
 
 def _is_customised() -> bool:
-    """Returns whether users registered functions here, which workers lack, and whose semantics no key covers."""
+    """Whether users registered functions here, which workers lack, and whose semantics no key covers."""
     return bool(intrinsics() or names_with_rules())
 
 
@@ -134,7 +129,7 @@ def _processes() -> int:
 
 
 def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
-    """Compile a kernel, the first function of the module, which is lowered in place. Raises as `build` does."""
+    """Compile the first function of a module, lowered in place. Raises as `build` does."""
     unit = pipeline.module
     caller = _caller_in(unit)
     before = len(unit.ops)
@@ -154,8 +149,7 @@ def compile_unit(pipeline: Pipeline, symbol: str) -> CompiledKernel:
 
 
 def _caller_in(unit: ModuleOp) -> FuncOp:
-    """Returns a function that calls the kernel of a unit with its own parameters, so that it reflects changes of the
-    kernel's calls."""
+    """A function that calls the kernel with its own parameters, to show how calls change."""
     kernel = next(iter(unit.ops))
     if not isinstance(kernel, FuncOp):
         raise InternalError(f"a unit begins with {kernel.name}")
@@ -167,7 +161,7 @@ def _caller_in(unit: ModuleOp) -> FuncOp:
 
 
 def _take_caller(unit: ModuleOp, caller: FuncOp, symbol: str) -> str:
-    """Detach the caller, which packs constants for the kernel, from a unit, as text that calls compiled functions."""
+    """Detach the caller, which packs constants for the kernel, as text that calls compiled functions."""
     caller.detach()
     bodies = [op for op in unit.ops if isinstance(op, FuncOp) and not op.is_declaration]
     names = {function.sym_name.data: name for function, name in zip(bodies, _names(symbol), strict=False)}
@@ -193,22 +187,20 @@ def _declaration(function: FuncOp) -> FuncOp:
 
 
 def compile_text(text: str, symbol: str, target: str, options: BuildOptions) -> tuple[CompiledKernel, Sequence[Span]]:
-    """Compile a kernel in a helper process, as `compile_unit` does. Also returns the spans."""
+    """`compile_unit` in a helper process. Also returns the spans."""
     stopwatch = Stopwatch()
     with stopwatch.span(symbol):
-        # Not verified, as units that the other process compiles itself are not.
+        # Not verified, like units compiled in the other process.
         unit = parse_text(context(), text, symbol)
         compiled = compile_unit(Pipeline(unit, Target.parse(target), options, stopwatch), symbol)
     return compiled, stopwatch.spans
 
 
 class _Compilation:
-    """Kernels compiled by this process and, when profitable, by others."""
-
     def __init__(self, pipeline: Pipeline, missing: Sequence[ModelKernel], processes: int, progress: Progress) -> None:
         self._target, self._options = pipeline.target, pipeline.options.of_kernels()
         self._stopwatch = pipeline.stopwatch
-        # The largest first, so that the last ones to end are small.
+        # The largest first: the last ones to end are then small.
         self._sizes = {kernel.key: _size(kernel) for kernel in missing}
         self._waiting = deque(sorted(missing, key=self._size, reverse=True))
         self._processes = processes
@@ -220,7 +212,6 @@ class _Compilation:
         self._progress = progress
 
     def run(self, helper: Worker | None) -> None:
-        """Compile all waiting kernels, also in a process that has started. Raises as `build` does."""
         start, done = perf_counter(), 0
         with self._progress:
             try:
@@ -254,7 +245,6 @@ class _Compilation:
         self._progress.advance()
 
     def _get_help(self, seconds: float) -> None:
-        """Start the helper processes that are worthwhile for `seconds` of work, in addition to those that run."""
         for _ in range(min(self._processes - 1, int(seconds / WORTH_A_PROCESS)) - len(self._threads)):
             self._start_thread(None)
 
@@ -264,7 +254,6 @@ class _Compilation:
         thread.start()
 
     def _help(self, started: Worker | None) -> None:
-        """Pass kernels to a helper process until none waits."""
         worker = started or Worker()
         self._workers.append(worker)
         if started is not None:
@@ -273,7 +262,7 @@ class _Compilation:
             except (OSError, EOFError, pickle.PickleError, ValueError):
                 return
         number = self._workers.index(worker) + 1
-        if self._is_over:  # an error or an interrupt occurred while the process started
+        if self._is_over:  # an error or an interrupt while the process started
             worker.end()
         while self._waiting and not self._is_over:
             try:
@@ -295,7 +284,6 @@ class _Compilation:
 
 
 def _size(kernel: ModelKernel) -> int:
-    """Returns the number of operations of a kernel, on which its compile time depends."""
     return sum(1 for _ in operations_in(kernel.functions[0]))
 
 
@@ -303,7 +291,7 @@ def _size(kernel: ModelKernel) -> int:
 
 
 def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
-    """Replace kernels by declarations, and calls of those with packed constants by the bodies of their callers."""
+    """Calls of kernels with packed constants are replaced by the bodies of their callers."""
     callers = _read(module, kernels)
     symbols = {function.sym_name.data: kernel.symbol for kernel in kernels for function in kernel.functions}
     for op in operations_in(module):
@@ -323,7 +311,6 @@ def _declare(module: ModuleOp, kernels: Sequence[ModelKernel]) -> None:
 
 
 def _read(module: ModuleOp, kernels: Sequence[ModelKernel]) -> dict[str, FuncOp]:
-    """Add the declarations of compiled kernels to a module. Returns their callers by name."""
     compiled = [kernel.compiled for kernel in kernels if kernel.compiled is not None]
     texts = [text for kernel in compiled for text in (kernel.declarations, kernel.caller)]
     callers: dict[str, FuncOp] = {}

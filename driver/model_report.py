@@ -1,4 +1,4 @@
-"""The work of a model's kernels, derived from the program before scheduling: the source of `lib.report()`."""
+"""The work of a model's kernels before scheduling, for `lib.report()`."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ Shapes: TypeAlias = "Mapping[str, Sequence[int] | int] | None"
 
 @dataclass
 class _Use:
-    """A kernel in one call of a function, with running totals."""
-
     kernel: ModelKernel
     calls: int = 0
     flops: KnownExtent | None = 0
@@ -43,13 +41,12 @@ class _Use:
     constants: set[str] = field(default_factory=set[str])
 
     def add(self, times: KnownExtent, callee: SymbolicFunction) -> None:
-        """Count calls of a kernel with these shapes."""
         self.calls += number_of(times)
         try:
             self.flops = _sum(self.flops, callee.flops(), times)
             self.moved = _sum(self.moved, callee.moved_bytes(_read(self.kernel)), times)
         except ShapeError:
-            self.flops = self.moved = None  # an extent has too many factors
+            self.flops = self.moved = None
 
 
 def _sum(total: KnownExtent | None, one: KnownExtent | None, times: KnownExtent) -> KnownExtent | None:
@@ -57,13 +54,11 @@ def _sum(total: KnownExtent | None, one: KnownExtent | None, times: KnownExtent)
 
 
 def report_of(pipeline: Pipeline) -> ModelReport | None:
-    """Returns the report of a model whose kernels are compiled together with their callers, or None for other
-    programs."""
+    """None unless kernels of a model are compiled together with their callers."""
     kernels = find_kernels(pipeline)
     if not kernels:
         return None
     report = ModelReport(pipeline.module, pipeline.target)
-    # copies, because the next stages lower them in place
     report.taken(
         [replace(kernel, functions=[copy_of(function) for function in kernel.functions]) for kernel in kernels]
     )
@@ -71,10 +66,10 @@ def report_of(pipeline: Pipeline) -> ModelReport | None:
 
 
 class ModelReport:
-    """A `ReportSource`: the functions of a model that call kernels, and the kernels at tir level."""
+    """A `ReportSource`: the functions that call kernels, and the kernels at tir level."""
 
     def __init__(self, module: ModuleOp, target: Target) -> None:
-        """Takes a model before its kernels are removed; `taken` then records which functions these were."""
+        """Takes a model before its kernels are removed, which `taken` then records."""
         self._target = target
         globals_ = [op for op in module.ops if isinstance(op, GlobalOp)]
         self._sizes = {op.sym_name.data: _size(op.type) for op in globals_}
@@ -102,7 +97,7 @@ class ModelReport:
                 self._kernels[name], self._functions[name] = self._kernels[version], self._functions[version]
 
     def functions(self) -> Sequence[str]:
-        """Returns the functions that call kernels and are not called by others."""
+        """The functions that call kernels and are not called by others."""
         called = {
             op.callee.string_value()
             for function in self._callers.values()
@@ -112,7 +107,6 @@ class ModelReport:
         return [name for name in self._callers if name not in called]
 
     def rows(self, name: str, shapes: Shapes) -> Sequence[KernelRow]:
-        """Returns the kernels in order of their first calls."""
         uses: dict[str, _Use] = {}
         self._count(SymbolicFunction.of_entry(self._callers[name], shapes), 1, uses)
         found: list[KernelRow] = []
@@ -125,7 +119,7 @@ class ModelReport:
         return found
 
     def temporary_formula(self, name: str) -> str:
-        """Returns the bytes of a function's arena in terms of its symbols, or an empty text if it has none."""
+        """The bytes of an arena in symbols of its function; empty if it has none."""
         buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(self._callers[name])]
         total: Extent = 0
         for sizes in buffers:
@@ -133,7 +127,7 @@ class ModelReport:
         return show_extent(total) if buffers else ""
 
     def registered(self, name: str) -> Sequence[str]:
-        """Returns the registered functions that a function calls, each once."""
+        """The registered functions that a function calls, each once."""
         called: dict[str, None] = {}
         pending, seen = [name], {name}
         while pending:
@@ -160,8 +154,7 @@ class ModelReport:
         return self._functions.get(name) or self._callers.get(name)
 
     def temporary_bytes(self, name: str, shapes: Shapes) -> int | None:
-        """Returns the bytes of a function's arena, or without one those of all its allocations; None if they depend on
-        unknown extents."""
+        """The bytes of the arena, else of all allocations; None if extents are unknown."""
         function = self._callers[name]
         symbolic = SymbolicFunction.of_entry(function, shapes)
         try:
@@ -177,7 +170,7 @@ class ModelReport:
         return sum(known) if len(known) == len(sizes) else None
 
     def peaks(self) -> MachinePeaks | None:
-        """Returns the peak rates of the machine, measured on first use, or None for devices."""
+        """The peak rates of the machine, measured on first use; None for devices."""
         return None if self._target.has_kernels else quick_peaks(self._target)
 
 
@@ -208,14 +201,14 @@ def _read_parameters(function: FuncOp) -> set[int]:
 
 
 def function_row(function: FuncOp, shapes: Shapes = None) -> KernelRow:
-    """Returns one call of a tir function that calls no other, as a row of a report, given arguments of these shapes."""
+    """A call of a tir function that calls no other, with arguments of these shapes."""
     name = function.sym_name.data
     row = KernelRow(name, (name,), _labels(function), 1, 0, None, None)
     symbolic = SymbolicFunction.of_entry(function, shapes)
     try:
         return _with_work(row, symbolic.flops(), symbolic.moved_bytes(_read_parameters(function)))
     except ShapeError:
-        return row  # an extent has too many factors
+        return row
 
 
 def _with_work(row: KernelRow, flops: KnownExtent | None, moved: KnownExtent | None) -> KernelRow:

@@ -1,5 +1,4 @@
-"""The adaptation of IPython when weft is imported there: operations are shown as coloured text, tracebacks are
-short."""
+"""Adaptation of IPython: coloured text of operations, short tracebacks."""
 
 from __future__ import annotations
 
@@ -14,14 +13,13 @@ if TYPE_CHECKING:
 
 
 def register_formatters(shell: Any) -> None:
-    """Register HTML and plain text of operations with an IPython shell. Classes that define a form keep it."""
+    """HTML and plain text of operations, except of classes that define a form."""
     formatters = shell.display_formatter.formatters
     formatters["text/html"].for_type_by_name("xdsl.ir.core", "Operation", operation_html)
     formatters["text/plain"].for_type_by_name("xdsl.ir.core", "Operation", _print_plain)
 
 
 def operation_html(operation: Operation) -> str:
-    """Returns an operation as HTML: a module that has a script as script, anything else as IR."""
     own = getattr(operation, "_repr_html_", None)
     if own is not None:
         return own()
@@ -34,7 +32,7 @@ def operation_html(operation: Operation) -> str:
         try:
             return html_text(print_script(operation))
         except WeftError:
-            pass  # the module is not at a level that scripts have
+            pass  # its level has no scripts
     return ir_html(str(operation))
 
 

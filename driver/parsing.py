@@ -1,9 +1,8 @@
 """Parsing of text into a module in which every operation has its location.
 
 xDSL's parser records no positions and reports undefined values at the end of the module. This one stores
-`file:line:col` of the operation's name on each operation (an explicit `loc(...)` takes precedence), reports an
-undefined value at its first use, suggests similar names for unknown operations, and turns every failure into a located
-`CompileError`.
+`file:line:col` of the name on each operation (an explicit `loc(...)` takes precedence), reports an undefined value at
+its first use, suggests similar names for unknown operations, and turns every failure into a located `CompileError`.
 """
 
 from __future__ import annotations
@@ -72,14 +71,14 @@ def parse_text(
     implicit_module: bool = True,
     resources: Resources | None = None,
 ) -> ModuleOp:
-    """Parse `text`, called `name` in locations and errors; its first line is line `line_offset + 1` of `name`.
+    """Parse `text`, called `name` in locations and errors, from line `line_offset + 1` of `name`.
 
-    Text without operations is an empty module. The `external_resources` of the file are stored in `resources`. Raises
-    `CompileError`, which shows the line if texts that are not files were given to `remember_text`.
+    Text without operations is an empty module. The file's `external_resources` are stored in `resources`. Raises
+    `CompileError`, which shows the line of texts given to `remember_text`.
     """
     try:
         parser = LocatedParser(ctx, text, name, line_offset)
-    except ParseError as error:  # the constructor reads the first token
+    except ParseError as error:
         raise _placed(error, line_offset) from None
     if implicit_module and parser.at_end:
         return ModuleOp([])
@@ -106,7 +105,7 @@ def parse_with(parser: LocatedParser, name: str, *, implicit_module: bool = True
     except WeftError:
         raise
     except Exception as error:
-        # Custom formats of xDSL raise bare exceptions for unforeseen input.
+        # Custom formats of xDSL raise bare exceptions.
         detail = f"{type(error).__name__}: {error}".removesuffix(": ")
         raise CompileError(
             f"this operation cannot be parsed ({detail})", location=parser.place_of_operation()
@@ -114,7 +113,7 @@ def parse_with(parser: LocatedParser, name: str, *, implicit_module: bool = True
 
 
 def decode_text(data: bytes, name: str) -> str:
-    """Decode `data`. Raises `CompileError` with the place of the first byte that is not UTF-8."""
+    """Raises `CompileError` with the place of the first byte that is not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -158,8 +157,7 @@ _KIND_OF_GROUP: Final = (
 
 
 class _Lexer(MLIRLexer):
-    """xDSL's lexer, with one pattern for frequent tokens, which halves the time, and with a pattern for strings that
-    does not take exponential time on an unclosed one."""
+    """One pattern for frequent tokens halves the time; one for strings avoids exponential time if unclosed."""
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]++|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"')
 
@@ -177,12 +175,12 @@ class _Lexer(MLIRLexer):
 
 @lru_cache(maxsize=1 << 14)
 def _integer(number: int) -> IntAttr:
-    """Shared, since making and verifying an attribute takes longer than finding it."""
+    """Attributes are shared: making and verifying one takes longer than finding it."""
     return IntAttr(number)
 
 
 class LocatedParser(BitsParser):
-    """xDSL's parser with locations. Raises `ParseError`, which `parse_text` converts to `CompileError`."""
+    """xDSL's parser with locations. Raises `ParseError`."""
 
     def __init__(self, ctx: Context, text: str, name: str, line_offset: int = 0) -> None:
         super().__init__(ctx, "", name)
@@ -208,7 +206,6 @@ class LocatedParser(BitsParser):
 
     @property
     def at_end(self) -> bool:
-        """Whether only comments are left."""
         return self._current_token.kind is MLIRTokenKind.EOF
 
     def place(self, position: int, length: int = 0) -> SourceLocation:
@@ -217,9 +214,8 @@ class LocatedParser(BitsParser):
         return SourceLocation(self._file.data, line + self.line_offset, column, length)
 
     def _parse_dialect_resource_handle(self, dialect_name: str, interface: OpAsmDialectInterface) -> str:
-        """Returns the key under which the dialect stores a resource of this file; it differs from the key in the file
-        if an earlier file used the same key."""
-        # xDSL's version declares a key again for each use.
+        """The dialect's key of a resource of this file; another one if an earlier file used the same."""
+        # xDSL declares a key again for each use.
         key = self.parse_identifier(" for resource handle")
         handle = self._handles.get((dialect_name, key))
         if handle is None:
@@ -237,7 +233,7 @@ class LocatedParser(BitsParser):
         return FileLineColLoc(self._file, _integer(place.line), _integer(place.column))
 
     def place_of_operation(self) -> SourceLocation:
-        """Returns the place of the innermost operation being parsed."""
+        """The place of the innermost operation being parsed."""
         return self.place(self._operation_starts[-1] if self._operation_starts else self.pos)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -263,7 +259,6 @@ class LocatedParser(BitsParser):
         return found
 
     def _skip_to(self, position: int) -> None:
-        """Continue after a text that needs no parse."""
         self._resume_from(position)
 
     def parse_operation(self) -> Operation:
@@ -284,8 +279,8 @@ class LocatedParser(BitsParser):
         return results
 
     def _parse_location(self) -> LocationAttr:
-        """Parses a location. Aliases that are defined later, as at the end of JAX's output, are ignored; of a range,
-        `"f.py":1:2 to 3:4`, the start is used."""
+        """Aliases defined later, as at the end of JAX's output, are ignored; a range `"f.py":1:2 to 3:4` counts as its
+        start."""
         token = self._current_token
         if token.kind is MLIRTokenKind.HASH_IDENT and token.text not in self.attribute_aliases:
             self._consume_token(MLIRTokenKind.HASH_IDENT)
@@ -306,7 +301,6 @@ class LocatedParser(BitsParser):
         self.raise_error(self._unknown_operation(name), start, start + len(name) + quotes)
 
     def _unknown_operation(self, name: str) -> str:
-        """Returns the error for an unknown dialect or operation, with similar names."""
         dialect, dot, _ = name.partition(".")
         if dot and self.ctx.get_optional_dialect(dialect) is None:
             near = did_you_mean(dialect, self.ctx.registered_dialect_names)
@@ -356,7 +350,6 @@ class LocatedParser(BitsParser):
         self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
 
     def _raise_undefined(self) -> NoReturn:
-        """Raise the error for the first use of a value that has no definition in its function."""
         name = min(self.forward_ssa_references, key=lambda n: self._first_uses[n].start)
         use = self._first_uses[name]
         if name in self._definitions:
@@ -372,14 +365,14 @@ class LocatedParser(BitsParser):
         self.raise_error(f"value %{name} is used but not defined{near}", use)
 
     def parse_optional_attr_dict(self) -> dict[str, Attribute]:
-        """Parse attributes, after those that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
+        """Parse attributes, including those that MLIR prints by name since version 23: `alignment = 64 {a = 1}`."""
         inherent: dict[str, Attribute] = {}
         while self._current_token.kind is MLIRTokenKind.BARE_IDENT and self._current_token.text in _INHERENT:
             name = self.parse_identifier()
             is_parenthesized = self.parse_optional_punctuation("=") is None
             if is_parenthesized:
                 self.parse_punctuation("(")
-            number = self.parse_optional_integer(allow_boolean=False)  # the op defines the type that may follow
+            number = self.parse_optional_integer(allow_boolean=False)
             inherent[name] = self.parse_attribute() if number is None else IntegerAttr(number, i64)
             if is_parenthesized:
                 self.parse_punctuation(")")
@@ -405,7 +398,6 @@ class LocatedParser(BitsParser):
 
 
 def _divides_by_nothing(expr: AffineExpr) -> bool:
-    """Returns whether `expr` is a division or remainder by zero or a negative number."""
     from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr
 
     return (
@@ -417,14 +409,13 @@ def _divides_by_nothing(expr: AffineExpr) -> bool:
 
 
 def is_too_large(expr: AffineExpr) -> bool:
-    """Returns whether an index expression has a constant that exceeds 64 bits."""
+    """Whether an index expression has a constant that exceeds 64 bits."""
     from xdsl.ir.affine import AffineConstantExpr
 
     return any(isinstance(node, AffineConstantExpr) and not -(2**63) <= node.value < 2**63 for node in expr.dfs())
 
 
 def _placed(error: ParseError, line_offset: int) -> CompileError:
-    """Returns the parser's error as a located `CompileError`."""
     span, message = error.span, error.msg.strip()
     better = _BETTER_MESSAGES.get(error.msg)
     if better is not None:

@@ -1,9 +1,9 @@
 """Peak rates of the machine, measured by kernels that weft generates.
 
-Arithmetic: chains of fused multiply-adds `c = c * x + y` in registers, enough of them to hide the latency. Memory:
-reading (a sum), copying and the triad `c = a + 3 * b` of STREAM (McCalpin, 1995), over arrays several times the
-last-level cache, and over arrays that fit in L2. Rates count the bytes that the program reads and writes, not lines
-fetched only to be overwritten.
+Arithmetic: chains of fused multiply-adds `c = c * x + y` in registers, enough to hide the latency. Memory: reading (a
+sum), copying and the triad `c = a + 3 * b` of STREAM (McCalpin, 1995), over arrays several times the last-level cache,
+and over arrays that fit in L2. Rates count bytes that the program reads and writes, not lines fetched to be
+overwritten.
 """
 
 from __future__ import annotations
@@ -53,8 +53,6 @@ class Bandwidth:
 
 @dataclass(frozen=True)
 class Peaks:
-    """The peak rates of the machine with a number of threads."""
-
     threads: int
     gflops: dict[str, float]
     """GFLOP/s by element type."""
@@ -69,7 +67,7 @@ class Peaks:
         return Peaks(value["threads"], value["gflops"], bandwidths)
 
     def lines(self) -> list[str]:
-        """Returns readable text: a line for arithmetic, and one for each place in memory."""
+        """Text: a line for arithmetic, and one for each place in memory."""
         rates = ", ".join(f"{dtype} {rate:.4g}" for dtype, rate in self.gflops.items())
         lines = [f"{self.threads} thread{'s' * (self.threads > 1)}: {rates} GFLOP/s"]
         for place in dict.fromkeys(b.place for b in self.bandwidths):
@@ -80,8 +78,7 @@ class Peaks:
 
 
 class PeakMeter:
-    """Measures with `target.num_threads` threads, repeatedly if called again, and keeps the best result, because the
-    clock of a machine varies with its load.
+    """The best of repeated measurements with `target.num_threads` threads, because clocks vary with load.
 
     `memory_bytes` is the total size of the arrays of a memory kernel, by default eight times the last-level cache.
     """
@@ -100,7 +97,6 @@ class PeakMeter:
         self.peaks = replace(self.peaks, gflops=rates)
 
     def measure_memory(self, rounds: int) -> None:
-        """Keep the best of `rounds`."""
         bandwidths = (
             bandwidth(self._target, kind, place, size, rounds) for place, size in self._places for kind in MEMORY_KINDS
         )
@@ -109,7 +105,7 @@ class PeakMeter:
 
 @cache
 def quick_peaks(target: Target) -> MachinePeaks:
-    """Returns the reference of reports, which is measured once per process in about a second."""
+    """The reference of reports, measured once per process in about a second."""
     beyond = min(max(4 * target.l3_bytes, 64 << 20), 1 << 30)
     cached = target.l2_bytes * target.num_threads
     memory, cache_ = (
@@ -120,8 +116,6 @@ def quick_peaks(target: Target) -> MachinePeaks:
 
 
 class _Chains:
-    """The multiply-add kernel of an element type."""
-
     def __init__(self, target: Target, dtype: str) -> None:
         lanes = target.vector_bytes // np.dtype(dtype).itemsize
         shape = (target.num_threads, chains_of(target), lanes)
@@ -138,14 +132,12 @@ class _Chains:
 
 
 def chains_of(target: Target) -> int:
-    """Returns the number of concurrent chains: enough to hide the latency of current processors, and few enough for the
-    registers."""
+    """Concurrent chains: enough to hide the latency of current processors, few enough for the registers."""
     return min(24, target.vector_registers - 4)
 
 
 def multiply_adds(shape: tuple[int, int, int], steps: int, dtype: str) -> ModuleOp:
-    """Returns a program that computes `C[thread, chain, lane] = C * X[0] + X[1]`, `steps` times, with C in
-    registers."""
+    """Compute `C[thread, chain, lane] = C * X[0] + X[1]`, `steps` times, with C in registers."""
     threads, chains, lanes = shape
     scalar = f"f{np.dtype(dtype).itemsize * 8}"
     buffer = f"memref<{threads}x{chains}x{lanes}x{scalar}>"
@@ -174,7 +166,7 @@ func.func @chains(%X: memref<2x{scalar}>, %C: {buffer}) {{
 
 
 def bandwidth(target: Target, kind: str, place: str, size: int, rounds: int) -> Bandwidth:
-    """Measures the GB/s of a kernel of `kind` over arrays of about `size` bytes in all."""
+    """GB/s of a kernel of `kind` over arrays of about `size` bytes in all."""
     lanes = target.vector_bytes // 4
     arrays = {"read": 1, "copy": 2, "triad": 3}[kind]
     rows = max(1, size // (arrays * target.num_threads * UNROLLED * target.vector_bytes))
@@ -190,7 +182,7 @@ def bandwidth(target: Target, kind: str, place: str, size: int, rounds: int) -> 
 
 
 def reading(shape: tuple[int, ...]) -> ModuleOp:
-    """Returns a program that sums the rows of each thread, one sum per lane, in registers."""
+    """A program that sums the rows of each thread, one sum per lane, in registers."""
     a = placeholder(shape, "float32", name="A")
     r = reduce_axis((0, shape[1]), name="r")
 
@@ -202,7 +194,6 @@ def reading(shape: tuple[int, ...]) -> ModuleOp:
 
 
 def writing(shape: tuple[int, ...], kind: str) -> ModuleOp:
-    """Returns a program that copies, or computes `c = a + 3 * b`."""
     inputs = [placeholder(shape, "float32", name=name) for name in ("A", "B")[: 1 if kind == "copy" else 2]]
 
     def element(p: Expr, r: Expr, u: Expr, lane: Expr) -> Expr:
@@ -219,9 +210,7 @@ def writing(shape: tuple[int, ...], kind: str) -> ModuleOp:
 
 
 def _in_registers(module: ModuleOp, name: str) -> ModuleOp:
-    """Schedule a reduction with loops (thread, vector, lane, reduction) so that its results stay in registers until it
-    ends.
-    """
+    """Keep results of a reduction (thread, vector, lane, reduction) in registers until it ends."""
     sch = Schedule(module)
     block = sch.get_block(name)
     thread, vector, lane, reduction = sch.get_loops(block)

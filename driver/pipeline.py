@@ -41,11 +41,10 @@ class ModelKernel:
         return f"kernel_{self.key[:_SYMBOL_LETTERS]}"
 
     def unit(self) -> ModuleOp:
-        """Returns a module with copies of the first function and of the operations that it needs."""
+        """A module with copies of the first function and of the operations that it needs."""
         return ModuleOp([copy_of(op) for op in (self.functions[0], *self.needed)])
 
     def traces(self) -> Iterator[sched.FuncOp]:
-        """Yields the default schedule for each of the functions, under its name."""
         for text in self.compiled.traces if self.compiled is not None else ():
             for function in self.functions:
                 yield _trace_for(text, function.sym_name.data)
@@ -53,9 +52,7 @@ class ModelKernel:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A program and its options. A stage lowers the module of its argument in place, and returns it with its
-    results.
-    """
+    """A program and its options. A stage lowers its module in place, and returns it with its results."""
 
     module: ModuleOp
     target: Target
@@ -73,7 +70,7 @@ class Pipeline:
 
 def _trace_for(text: str, name: str) -> sched.FuncOp:
     trace = parse_trace(text)
-    origin = trace.sym_name.data.partition("_")[0]  # the origin is default or tuned
+    origin = trace.sym_name.data.partition("_")[0]
     trace.sym_name = StringAttr(f"{origin}_{name}")
     name_function(trace, name)
     return trace

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def context() -> Context:
-    """Returns a context with the dialects of xDSL, weft and all installed packages (entry points `xdsl.universe`),
-    which are imported on first use. Raises `CompileError` for a package that cannot be loaded."""
+    """The dialects of xDSL, weft and installed packages (entry points `xdsl.universe`), imported on first use. Raises
+    `CompileError` for a package that cannot be loaded."""
     from weft.driver.universe import register_dialects  # start-up: 8 ms
 
     ctx = Context()
@@ -40,7 +40,7 @@ def context() -> Context:
 
 
 def refuse_file_name(function: str, program: str) -> None:
-    """Raises `ValueError` if the argument `program`, the text of a module, is the name of a file."""
+    """Raises `ValueError` if the text of a module is the name of a file."""
     if "\n" not in program and program.endswith((".mlir", ".onnx")):
         raise ValueError(f"{function}: argument 'program' is MLIR text; a file is given as pathlib.Path({program!r})")
 
@@ -58,8 +58,8 @@ def parse(text: str, name: str = "<string>") -> ModuleOp:
 def parse_file(
     file: str | Path, shapes: Mapping[str, str | Sequence[int | str]] | None = None, *, name: str | None = None
 ) -> ModuleOp:
-    """Returns the verified module of an `.mlir` or `.onnx` file, specialised to stated `shapes` of inputs
-    (`specialize`). Raises `CompileError` and `OSError`."""
+    """The verified module of an `.mlir` or `.onnx` file, specialised to `shapes` of inputs (`specialize`). Raises
+    `CompileError` and `OSError`."""
     path = Path(file)
     if path.suffix == ".onnx":
         return onnx_module(path, shapes)[0]
@@ -73,8 +73,8 @@ def parse_file(
 def specialize(
     module: ModuleOp, shapes: Mapping[str, str | Sequence[int | str]], *, name: str | None = None
 ) -> ModuleOp:
-    """Returns a copy of a module with a function, by default the one without callers, specialised to stated shapes of
-    its parameters.
+    """Returns a copy of a module with a function, by default the one without callers, specialised to shapes of its
+    parameters.
 
         weft.specialize(module, {"ids": "1x128"})  # numbers replace symbols
         weft.specialize(module, {"ids": "b:1..8 x s:1..512"})  # names rename them; ranges are preconditions of calls
@@ -99,8 +99,8 @@ def onnx_module(
     weights: str | os.PathLike[str] | None = None,
     into: Callable[[], BlockBuilder] | None = None,
 ) -> tuple[ModuleOp, frozenset[str]]:
-    """Returns the module of an ONNX model, see `weft.from_onnx`, and the files that the model's file refers to, by path
-    relative to its folder; `into` creates the module's builder. Raises `CompileError` and `OSError`."""
+    """The module of an ONNX model (`weft.from_onnx`) and the files that it refers to, relative to its folder; `into`
+    creates the module's builder. Raises `CompileError` and `OSError`."""
     from weft.frontends.graph_builder import BlockBuilder  # start-up: 344 ms
 
     importer = _onnx_importer()
@@ -122,8 +122,8 @@ def onnx_operators(
     shapes: Mapping[str, InputShape] | None = None,
     constants: Mapping[str, ArrayLike] | None = None,
 ) -> tuple[Mapping[str, Outcome], Sequence[str]]:
-    """Returns the outcomes of an import of an ONNX model, by operator, and lines about the cost of a fallback if nodes
-    are rejected. Raises `CompileError` for an invalid model, and `OSError`."""
+    """The outcomes of an import, by operator, and lines about the cost of a fallback for rejected nodes. Raises
+    `CompileError` for an invalid model, and `OSError`."""
     return _onnx_importer().operators_of(model, shapes or {}, constants or {})
 
 

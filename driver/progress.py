@@ -1,4 +1,4 @@
-"""Progress of long work on a terminal: a bar by `rich` if it is installed (extra `progress`), else one plain line."""
+"""Progress of long work on a terminal: a bar by `rich` (extra `progress`), else one plain line."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from typing import Any
 
 
 class Progress:
-    """Shows `compiling kernels 12/48, 3 in cache, 9 s` on standard error while a `with` block runs, and removes it
-    afterwards.
-
-    Nothing is written if standard error is no terminal, or if there are fewer than two items.
-    """
+    """Shows `compiling kernels 12/48, 3 in cache, 9 s` on standard error while a `with` block runs; nothing if that is
+    no terminal, or for fewer than two items."""
 
     def __init__(self, subject: str, total: int, note: str = "") -> None:
-        """`total` is the number of work items; `note` is shown after their count."""
         self._subject, self._total, self._note = subject, total, note
         self._done, self._start, self._width = 0, 0.0, 0
         self._lock = Lock()
@@ -42,7 +38,6 @@ class Progress:
         self._task = self._bar.add_task(self._count(), total=self._total)
 
     def advance(self) -> None:
-        """Count one more item. Any thread may call this."""
         with self._lock:
             self._done += 1
             if self._bar is not None:

@@ -82,28 +82,26 @@ def quantize(
         print(quantized)  # the rounding errors of each layer
         lib = weft.build(quantized.mod)
 
-    `group` consecutive weights of a column, 16 to 256 (32 by default), share a scale of type `scales`, and a zero point
-    unless the rounding is `symmetric`; `group=0` groups whole columns. Weights named in `skip` stay floats. Data stay
-    floats, or are rounded at run time to 8-bit integers in the same groups (`data="int8"`), including those of products
-    whose weights were already quantised. The passes are `graph-simplify`, `graph-fold-constants`,
-    `graph-quantize-weights` and `graph-rewrite{rules=dequantized}`.
+    `group` consecutive weights of a column, 16 to 256 (32 by default; 0: the whole column), share a scale of type
+    `scales`, and a zero point unless `symmetric`. Weights named in `skip` stay floats. Data stay floats, or are rounded
+    at run time to 8-bit integers in the same groups (`data="int8"`), also for weights that were already quantised. The
+    passes are `graph-simplify`, `graph-fold-constants`, `graph-quantize-weights` and
+    `graph-rewrite{rules=dequantized}`.
 
-    Static quantisation also rounds activations: products, convolutions and recurrent networks with constant weights are
-    computed in 8-bit integers.
+    Static quantisation also rounds activations: products, convolutions and recurrent networks with constant weights
+    compute in 8-bit integers.
 
         quantized = weft.quantize(mod, "int8", activations="int8", calibrate=[{"x": image} for image in images])
 
     `calibrate` contains the arguments of calls, each a dict by name or a tuple in order, or is a folder of .npz files
-    with an array for each input, or .npy files of the only input. Their activations determine the ranges: with `method`
-    "minmax" all numbers, with "percentile" the inner `percentile` of them, with "mse" the range with the least squared
-    error. Layers and activations with a relative error above `max_error` stay floats, as do those named in `skip`.
-    Weights have a scale per output channel. The passes are `graph-insert-observers` and `graph-quantize-observed`,
-    after `graph-rewrite`.
+    with an array for each input, or .npy files of the only input. They determine the ranges of activations by `method`:
+    "minmax" all numbers, "percentile" the inner `percentile` of them, "mse" the least squared error. Layers and
+    activations with a relative error above `max_error`, or named in `skip`, stay floats. Weights have a scale per
+    output channel. The passes are `graph-insert-observers` and `graph-quantize-observed`, after `graph-rewrite`.
 
-    Raises `CompileError`, which names the weights, for groups that do not divide their rows, for weights that are not
-    finite, and for scales out of range of their type. Also raises it for a module without graph functions, for
-    calibration data that are missing, not finite, or not accepted by the function, and for activations that are
-    constant on them.
+    Raises `CompileError`, naming the weights, for groups that do not divide their rows, weights that are not finite,
+    and scales out of range of their type; also for a module without graph functions, calibration data that are missing,
+    not finite, or not accepted by the function, and activations that are constant on them.
     """
     from weft.passes.graph.functions import graph_functions  # start-up: 56 ms
     from weft.passes.module_edits import entry_function  # start-up: 56 ms

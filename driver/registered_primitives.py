@@ -7,8 +7,7 @@
     class Skew(Primitive): ...
 
 `sched.skew` parses and prints, `Schedule.skew` records it, `tir-skew` is a pass, and `weft explain skew.1` explains its
-first requirement. If the module is that of an entry point `xdsl.universe`, tools and the processes of a search
-have it too.
+first requirement. Tools and the processes of a search have it if the module is that of an entry point `xdsl.universe`.
 """
 
 from __future__ import annotations
@@ -52,12 +51,11 @@ _NAMES: dict[str, object] = {
 
 @checked
 def register_primitive(step: Step) -> Callable[[P], P]:
-    """Returns a class decorator that adds a schedule primitive, declared as those of weft are (`dialects/sched.py`).
+    """Returns a class decorator that adds a schedule primitive, declared like weft's (`dialects/sched.py`).
 
-    The class is a frozen dataclass, derived from `weft.passes.schedule.primitive.Primitive`, whose fields are the
-    parameters of the step.
-
-    Raises `CompileError` for a name that a schedule has already, and for a class that does not match the step.
+    The class is a frozen dataclass derived from `weft.passes.schedule.primitive.Primitive`; its fields are the
+    parameters of the step. Raises `CompileError` for a name that a schedule has, and a class that does not match the
+    step.
     """
 
     def register(primitive: P) -> P:
@@ -96,7 +94,6 @@ def _check(step: Step, primitive: type[Primitive]) -> None:
 
 
 def _method(step: Step) -> Callable[..., Any]:
-    """Returns the method of a schedule, of the form of those in `schedule/schedule.py`."""
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     position = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for declared in step.parameters:

@@ -1,7 +1,7 @@
 """Versions of ONNX models for axes of one element that operators repeat, built by the first call that passes them.
 
-The import of `add(x: tensor<n>, y: tensor<m>)` unifies n and m (`unified_models.py`), which has faster code. ONNX also
-allows m = 1. Such a call uses a version: the model imported with the axis stated as 1.
+The import of `add(x: tensor<n>, y: tensor<m>)` unifies n and m (`unified_models.py`) for faster code. ONNX also allows
+m = 1: such calls use the model imported with that axis.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_VERSIONS = 8
 
 
 class RepeatingFunction(Function):
-    """A function that calls a version of itself for arrays with axes of one element that the version repeats."""
+    """Calls a version of itself for arrays with axes of one element that the version repeats."""
 
     def __init__(
         self, general: Function, build: Callable[[ModuleOp], Function], model: Callable[[], UnifiedModel | None]
@@ -85,7 +85,6 @@ class RepeatingFunction(Function):
 def add_repeating_versions(
     library: Library, model: Callable[[], UnifiedModel | None], stage: Callable[[ModuleOp], Pipeline]
 ) -> None:
-    """Let the function of an imported model use versions that are compiled through `stage`."""
     if "main" not in library or library.target.obstacle or not library["main"].signature.extent_symbols:
         return
     versions = VersionBuilder(library, stage)

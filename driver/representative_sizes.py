@@ -23,20 +23,18 @@ Shapes: TypeAlias = tuple[tuple[int, ...] | int, ...]
 
 @dataclass(frozen=True)
 class WeightedShapes:
-    """Argument shapes of a function, and the number of calls with them in a run of the program."""
+    """Argument shapes, and the number of calls with them in a run of the program."""
 
     shapes: Shapes
     calls: float
 
     def given(self, function: FuncOp) -> dict[str, Sequence[int] | int]:
-        """Returns the shapes and values by parameter name."""
         return {a.name_hint or "": shape for a, shape in zip(function.args, self.shapes, strict=True)}
 
 
 def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[str, list[WeightedShapes]]:
-    """Returns the argument shapes of the calls of each function in a run of a module of tir functions, weighted like
-    the sizes. Raises `CompileError` for a symbol without a size, for one that no function has, and for sizes that
-    violate preconditions."""
+    """The argument shapes of the calls of each tir function in a run, weighted like the sizes. Raises `CompileError`
+    for a symbol without a size, one that no function has, and sizes that violate preconditions."""
     functions = functions_of(module)
     used = {symbol for holder in module.ops for symbol, op in symbol_uses(holder) if op is not holder}
     found: dict[str, dict[Shapes, float]] = {}
@@ -65,7 +63,6 @@ def shapes_of_calls(module: ModuleOp, sizes: Sequence[WeightedSizes]) -> dict[st
 
 
 def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
-    """Returns the parameter shapes of a function for sizes of its symbols."""
     signature = FlatSignature.of(function)
     numbers = dict(sizes)
     facts = [CallPrecondition(text) for text in call_facts(function, signature)]
@@ -95,7 +92,6 @@ def _given(function: FuncOp, sizes: Sizes) -> dict[str, Sequence[int] | int]:
 
 
 def _known_shapes(caller: SymbolicFunction) -> Shapes | None:
-    """Returns the parameter shapes of a function, or None if some are unknown."""
     shapes: list[tuple[int, ...] | int] = []
     for argument, shape in zip(caller.function.args, caller.shapes, strict=True):
         extents = shape if isinstance(shape, tuple) else () if shape is None else (shape,)

@@ -35,8 +35,8 @@ _DEFAULT_SPACE: Final = "default space"
 
 
 def workload_of(task: Task, calls: Sequence[WeightedShapes] = ()) -> tuple[Workload, ModuleOp, ArgumentSpec]:
-    """Returns the workload of a function, the module to schedule, and the arguments of measurements. For a function
-    with symbols these are the shapes of `calls`, with weights divided by the number of calls in the program."""
+    """The workload, the module to schedule, and the arguments of measurements: for a function with symbols the shapes
+    of `calls`, with weights divided by the number of calls in the program."""
     unit = task.unit()
     ir = str(unit)
     function = next(iter(functions_of(unit).values()))
@@ -64,7 +64,7 @@ def space_of(
     machine: Target,
     features: Callable[[ModuleOp], tuple[float, ...]],
 ) -> tuple[Space, str, Candidate]:
-    """Returns the space to search, its name, and the default schedule. Raises `ScheduleError` if that is rejected."""
+    """The space to search, its name, and the default schedule. Raises `ScheduleError` if that is rejected."""
     if space is None:
         made = Space(unit, default_program(machine), _DEFAULT_SPACE, features)
         default = made.run(Random(0), takes_defaults=True)
@@ -88,8 +88,6 @@ def space_of(
 
 
 def default_program(target: Target) -> Program:
-    """Returns the rules of default schedules, whose choices form the space."""
-
     def program(sch: Schedule) -> object:
         return schedule_by_rules(sch, target, sch.replayed) if isinstance(sch, SteeredSchedule) else None
 
@@ -101,8 +99,7 @@ def _replaying(trace: sched.FuncOp) -> Callable[[Schedule], object]:
 
 
 def within_device(target: Target) -> Target:
-    """Returns a target limited to the device that runs its programs here. Raises `DeviceError` if kernels have no
-    device."""
+    """The target limited to the device here. Raises `DeviceError` if kernels have none."""
     if target.gpu is None:
         return target
     ours, its = target.gpu, gpu_library.device_for(target).limits

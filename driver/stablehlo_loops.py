@@ -12,9 +12,8 @@ _LOOPS: Final = frozenset({"chlo.scan", "stablehlo.custom_call", "stablehlo.whil
 
 
 def import_stablehlo_loops(module: ModuleOp) -> None:
-    """Convert StableHLO functions with loops to graph functions, in place; see `convert-stablehlo-to-graph`. Raises
-    `CompileError`.
-    """
+    """Convert StableHLO functions with loops to graph functions, in place (`convert-stablehlo-to-graph`). Raises
+    `CompileError`."""
     if any(op.name in _LOOPS for op in operations_in(module)):
         from weft.frontends.convert_stablehlo_to_graph import convert_loops  # start-up: 154 ms
 

@@ -1,6 +1,5 @@
 """The stages of a build, in order: `to_tir`, `schedule`, `to_low`, `load`. Each raises `CompileError`, or
-`ScheduleError` if a step of a schedule is rejected.
-"""
+`ScheduleError` if a step of a schedule is rejected."""
 
 from __future__ import annotations
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
-    """Lower graphs and tensor expressions to block loops over buffers. `run` runs each pass on graphs."""
+    """Lower graphs and tensor expressions to block loops; `run` runs each pass on graphs."""
     module, sizes, stopwatch = pipeline.module, pipeline.options.specialize, pipeline.stopwatch
 
     def run_timed(step: PipelineStep, ctx: Context, op: ModuleOp) -> None:
@@ -56,7 +55,6 @@ def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
 
 
 def schedule(pipeline: Pipeline) -> Pipeline:
-    """Apply the schedules of the module, then tuned and default ones, and evaluate computations on constants."""
     module, target, options, stopwatch = pipeline.module, pipeline.target, pipeline.options, pipeline.stopwatch
     tuned: dict[str, list[Record]] = {}
     if options.database is not None and options.default_schedule:
@@ -85,8 +83,7 @@ def schedule(pipeline: Pipeline) -> Pipeline:
 
 
 def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = None) -> Pipeline:
-    """Lower scheduled block loops to the low level. `after` is called after each pass."""
-    # The output of weft's own passes is verified by their tests and by weft-opt, not in builds.
+    # Tests and weft-opt, not builds, verify the output of weft's own passes.
     has_others = bool(pipeline.options.passes)
     lap = pipeline.stopwatch.laps()
 
@@ -115,7 +112,6 @@ def lower(pipeline: Pipeline) -> Pipeline:
 
 
 def load(pipeline: Pipeline) -> Library:
-    """Returns the library of a module at low level, and of its kernels."""
     compiled = [kernel.compiled for kernel in pipeline.kernels if kernel.compiled is not None]
     library = load_low_module(pipeline.module, pipeline.target, stopwatch=pipeline.stopwatch, kernels=compiled)
     traces, kernels, report = pipeline.traces, pipeline.kernels, pipeline.report
@@ -127,7 +123,7 @@ def load(pipeline: Pipeline) -> Library:
 
 def _run_schedules(module: ModuleOp, scheduled: bool, tuned: Container[str]) -> set[str]:
     """Erase the schedules of a module, after running them if `scheduled`, except that of a script if its functions are
-    `tuned`. Returns the functions that they transformed."""
+    `tuned`. Returns the functions transformed."""
     by_users: set[str] = set()
     for trace in schedules_of(module):
         names = scheduled_by(trace, module)
@@ -140,7 +136,6 @@ def _run_schedules(module: ModuleOp, scheduled: bool, tuned: Container[str]) -> 
 
 
 def _check_inserted(step: PipelineStep, module: ModuleOp) -> None:
-    """Verify the module after a user pass."""
     if step.point is not None:
         return
     try:

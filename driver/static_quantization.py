@@ -42,8 +42,6 @@ _RULES: Final = tuple(name for name in DEFAULT_RULES if name != "transposed_conv
 
 @dataclass(frozen=True)
 class QuantizedActivation:
-    """The range of an activation, which is mapped to integers from 0 to 255."""
-
     name: str
     low: float
     high: float
@@ -75,8 +73,6 @@ class StaticRounding:
 def quantize_statically(
     module: ModuleOp, data: CalibrationData, rounding: StaticRounding
 ) -> tuple[ModuleOp, list[QuantizedLayer], list[QuantizedActivation]]:
-    """Returns a copy of a module whose entry function has 8-bit layers, and the errors of its layers and
-    activations."""
     base = copy_of(module)
     for each in (
         GraphInferTypesPass(),
@@ -128,9 +124,7 @@ def _observers(function: FuncOp) -> list[ObserveOp]:
 
 
 def _set_ranges(observers: Sequence[ObserveOp], ranges: dict[str, tuple[float, float]]) -> None:
-    """Set the ranges of observers, in order. Results of data movement keep the range of their operand, so that integers
-    are moved.
-    """
+    """Results of data movement keep the range of their operand, so that integers are moved."""
     for op in observers:
         source = moved_from(op.value)
         while source is not None and not isinstance(source.owner, ObserveOp):
@@ -149,8 +143,7 @@ def _returning(
     of_observer: Callable[[ObserveOp], Sequence[SSAValue]],
     of_layer: Callable[[Layer], Sequence[SSAValue]],
 ) -> ModuleOp:
-    """Returns a copy of a module whose entry function has additional results: values for each layer, then for each
-    observer, which is erased."""
+    """A copy whose entry function also returns values for each layer, then for each observer, which is erased."""
     found = copy_of(module)
     function = _entry(found)
     last = cast("ReturnOp", function.get_return_op())
@@ -167,7 +160,7 @@ def _returning(
 
 
 def _errors(module: ModuleOp, data: CalibrationData) -> dict[str, float]:
-    """Returns the relative error of each layer's results if it alone is rounded, and of each activation."""
+    """The relative error of each layer's results if it alone is rounded, and of each activation."""
     function = _entry(module)
     measured = _compiled(_returning(module, _activation_errors, _layer_errors))
     names = [layer.name for layer in layers_of(function) if _is_rounded(layer)]
@@ -201,6 +194,5 @@ def _layer_errors(layer: Layer) -> list[SSAValue]:
 
 
 def _squares(rounded: SSAValue, exact: SSAValue) -> list[SSAValue]:
-    """Returns the sums of squares of the differences and of the exact numbers."""
     difference = made("subtract", [rounded, exact]).results[0]
     return [made("sum", [made("multiply", [value, value]).results[0]]).results[0] for value in (difference, exact)]

@@ -1,4 +1,4 @@
-"""`torch.compile(model, backend="weft")`: compiles the graphs of PyTorch's compiler with weft."""
+"""`torch.compile(model, backend="weft")`."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
     Without gradients, parameters and buffers become constants when a graph first runs (`params="constants"`), and
     arguments if they change later. Graphs with gradients run forward in weft, backward in PyTorch. Operators that weft
     lacks run in PyTorch (`fallback=True`). A graph without gradients whose modules are in training mode computes what
-    PyTorch does, with a warning. Raises `ValueError` for other options, `CompileError` for unsupported
-    operators. A call raises `ValueError` if inputs, one of them written, share memory differently than when the graph
-    was traced.
+    PyTorch does, with a warning. Raises `ValueError` for other options, `CompileError` for unsupported operators. A
+    call raises `ValueError` if inputs, one of them written, share memory differently than when traced.
     """
     common = import_module("torch._dynamo.backends.common")
     boxed = import_module("functorch.compile").make_boxed_func
@@ -66,7 +65,7 @@ def weft_backend(module: Any, example_inputs: Sequence[Any], *, options: Mapping
 
 
 def _with_checked_memory(compiled: Callable[..., Any], module: Any) -> Callable[..., Any]:
-    """Returns the callable of a graph. If the graph writes an input, calls check whether inputs share memory."""
+    """Checks whether inputs share memory if the graph writes one."""
     from weft.frontends.torch.shared_memory import TracedOverlaps  # needs torch
 
     metadata = _metadata()
@@ -89,7 +88,6 @@ def _metadata() -> Any:
 
 
 def _fixed_inputs() -> Sequence[int]:
-    """Returns the inputs of the current graph that are parameters and buffers and are not written."""
     metadata = _metadata()
     if metadata is None:
         return ()
@@ -100,9 +98,8 @@ def _fixed_inputs() -> Sequence[int]:
 class CompiledGraph:
     """A graph of ATen operators, compiled on the first call.
 
-    PyTorch computes outputs that are views of inputs, of other outputs, or of one tensor, because callers depend on
-    their strides and offsets, which may depend on sizes. Callers also derive other views from them, and
-    read through one view elements written through another.
+    PyTorch computes outputs that are views of inputs, of other outputs, or of one tensor: callers depend on their
+    strides and offsets, derive other views from them, and read through one view elements written through another.
     """
 
     def __init__(self, graph: Any, fixed: Sequence[int], fallback: bool, target: str, precision: str) -> None:
@@ -113,7 +110,7 @@ class CompiledGraph:
         self._views = {at: _View(outputs[at], root, outputs) for at, root in enumerate(roots) if root is not None}
         computed = [at for at in range(len(outputs)) if at not in self._views]
         if not any(hasattr(getattr(outputs[at], "meta", {}).get("val"), "stride") for at in computed):
-            # There is nothing to compile: PyTorch computes the sizes among the outputs.
+            # PyTorch computes the sizes among the outputs.
             self._views |= {at: _View(outputs[at], None, outputs) for at in computed}
             computed = []
         self._graph = _with_outputs(graph, [outputs[at] for at in computed]) if self._views else graph
@@ -160,7 +157,6 @@ class CompiledGraph:
 
 
 def _shared_results(outputs: Sequence[Any]) -> list[Any]:
-    """Returns the results of operators that are not outputs themselves, but have several views among the outputs."""
     bases = Counter(_base_of_view(output, outputs) for output in outputs)
     return [
         base
@@ -170,15 +166,14 @@ def _shared_results(outputs: Sequence[Any]) -> list[Any]:
 
 
 def _root_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """Returns the input or other output that an output is a view of, or None for a tensor with separate memory."""
+    """The input or other output that an output is a view of, or None."""
     root = _base_of_view(node, outputs)
     is_known = hasattr(root, "op") and (root.op == "placeholder" or root in outputs)
     return root if is_known and root is not node else None
 
 
 def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
-    """Returns the input, other output, or operator result that an output is a view of, or the output itself if it is
-    not a view."""
+    """The input, other output, or result of an operator that an output views, or the output itself."""
     base = node
     while hasattr(base, "op") and base.op == "call_function" and (base is node or base not in outputs):
         source = base
@@ -191,15 +186,13 @@ def _base_of_view(node: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _is_view(target: Any) -> bool:
-    """Returns whether an operator of PyTorch returns a view of its first argument without writing it."""
+    """Whether an operator of PyTorch returns a view of its first argument without writing it."""
     schema = getattr(target, "_schema", None)
     alias = schema.arguments[0].alias_info if schema is not None and schema.arguments else None
     return alias is not None and not alias.is_write
 
 
 class _View:
-    """An output that PyTorch derives from another tensor."""
-
     def __init__(self, output: Any, root: Any, outputs: Sequence[Any]) -> None:
         self.root = root
         self.of = list(outputs).index(root) if root in outputs else None
@@ -217,7 +210,7 @@ class _View:
         self._nodes = list(needed)
 
     def made(self, root: Any, given: Mapping[Any, Any]) -> Any:
-        """Returns the view of a tensor; `given` are the inputs of the graph, which determine its sizes."""
+        """`given` are the inputs of the graph, which determine the sizes of the view."""
         from torch.fx.node import map_arg
 
         values = {**given, self.root: root}
@@ -228,7 +221,6 @@ class _View:
 
 
 def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
-    """Returns a copy of a graph with other outputs, and only the nodes that compute them."""
     from torch.fx import GraphModule
 
     graph = deepcopy(module.graph)
@@ -240,13 +232,12 @@ def _with_outputs(module: Any, outputs: Sequence[Any]) -> Any:
 
 
 def _version(tensor: Any) -> int:
-    """Returns the number of writes to a tensor, or 0 for tensors of inference mode, which are not counted."""
+    """0 for tensors of inference mode, which count no writes."""
     return 0 if tensor.is_inference() else tensor._version
 
 
 def _order_of_axes(value: Any) -> Callable[[Any], Any] | None:
-    """Returns a function that converts a dense tensor to the memory layout traced by PyTorch, or None if it is
-    contiguous."""
+    """Converts a dense tensor to the memory layout traced by PyTorch; None if contiguous."""
     if not hasattr(value, "stride") or not hasattr(value, "is_contiguous") or value.is_contiguous():
         return None
     strides = value.stride()

@@ -39,9 +39,9 @@ def compile(
         fast = weft.compile(model.eval(), (x,))
         y = fast(x)
 
-    Weights are constants, so later writes to them have no effect, unless `params="arguments"`. Buffers that the model
-    writes are updated. With `checked`, a call raises `IndexError` for indices out of range and `ZeroDivisionError` for
-    integer divisions by zero, as PyTorch does. `precision` is that of products (`weft.build`). Raises the errors of
+    Weights are constants, unaffected by later writes, unless `params="arguments"`. Buffers that the model writes are
+    updated. With `checked`, a call raises `IndexError` for indices out of range and `ZeroDivisionError` for integer
+    divisions by zero, as PyTorch does. `precision` is that of products (`weft.build`). Raises the errors of
     `weft.from_torch` and `weft.build`.
     """
     if isinstance(model, ModuleOp | str | os.PathLike):
@@ -61,10 +61,10 @@ def compile(
 class CompiledModel:
     """A compiled model, called like the original.
 
-    Tensors are used in place if they have the layout of the example inputs: contiguous, or dense with the axes in
-    another order in memory, such as channels_last. Others are copied. Raises `TypeError` for inputs of another
-    structure, kind or element type, `ValueError` for shapes that the model was not exported for, and for a written
-    tensor that shares memory with another input, parameter or buffer.
+    Tensors in the layout of the example inputs (contiguous, or dense with the axes in another order, such as
+    channels_last) are used in place, others copied. Raises `TypeError` for inputs of another structure, kind or element
+    type, `ValueError` for shapes that the model was not exported for, and for a written tensor that shares memory with
+    another input, parameter or buffer.
     """
 
     def __init__(self, library: Library, model: ImportedModel) -> None:
@@ -95,9 +95,8 @@ class CompiledModel:
 
     @property
     def in_torch(self) -> Sequence[TorchCall]:
-        """The operators that PyTorch runs (`fallback=True`, and random numbers): their places in the model, the
-        reasons, the numbers of calls, and their seconds.
-        """
+        """The operators that PyTorch runs (`fallback=True`, and random numbers): places in the model, reasons, numbers
+        of calls, and seconds."""
         return tuple(self._model.in_torch)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -118,7 +117,7 @@ class CompiledModel:
                 leaves[mutation.leaf] if mutation.leaf is not None else self._model.state[cast("str", mutation.state)]
             )
             made = self._written[mutation.result](results, sizes)
-            if made.data_ptr() != target.data_ptr():  # otherwise it is computed in place
+            if made.data_ptr() != target.data_ptr():
                 target.detach().copy_(made)
         if self._is_single:
             return outputs[0]
@@ -133,7 +132,7 @@ class CompiledModel:
             raise
 
     def _flattened(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> Sequence[Any]:
-        """Returns the flattened inputs. Raises `TypeError` for another structure than that of the export."""
+        """The flattened inputs. Raises `TypeError` for another structure than the export's."""
         spec = self._model.in_spec
         if keywords:
             known = self._pytree.tree_unflatten([None] * spec.num_leaves, spec)[1]
@@ -145,8 +144,7 @@ class CompiledModel:
         return leaves
 
     def _sizes(self, leaves: Sequence[Any]) -> dict[str, int]:
-        """Returns the values of the symbolic sizes. Raises `ValueError` for those that the model was not exported
-        for."""
+        """The symbolic sizes. Raises `ValueError` for those that the model was not exported for."""
         for leaf, value in self._model.constants.items():
             if type(leaves[leaf]) is not type(value) or leaves[leaf] != value:
                 raise ValueError(f"input {leaf} is {leaves[leaf]!r}, but the model was exported with {value!r}")
@@ -186,7 +184,7 @@ class _SizeSource:
 
 
 def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
-    """Returns the symbolic extents of inputs, ordered so that each has at most one name that does not occur before."""
+    """The extents are ordered so that each has at most one name that does not occur before."""
     open_places = [
         (argument, axis, extent)
         for argument in arguments
@@ -207,15 +205,14 @@ def _places(arguments: Sequence[Argument]) -> list[_SizeSource]:
 
 
 def _solved(extent: Expression, name: str, size: int) -> int:
-    """Returns the value of `name` for which `a * name + b` is `size`, rounded down."""
     terms = dict(extent.terms)
     factor, offset = terms.get((name,), 1), terms.get((), 0)
     return (size - offset) // factor
 
 
 def _check(argument: Argument) -> Callable[[Sequence[Any]], None]:
-    """Returns a function that raises `TypeError` unless an input has the argument's kind: an integer, or a dense CPU
-    tensor of its element type."""
+    """Raises `TypeError` unless an input is of the argument's kind: an integer, or a dense CPU tensor of its element
+    type."""
     from weft.frontends.torch.library import torch  # needs torch
     from weft.frontends.torch.symbols import torch_dtype  # needs torch
 
@@ -252,7 +249,6 @@ def _word(constant: object) -> str:
 
 
 def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
-    """Returns a function from the inputs and the symbolic sizes to the array of an argument."""
     from weft.frontends.torch.importing import array_of  # needs torch
 
     leaf, name = argument.leaf, argument.name
@@ -274,15 +270,14 @@ def _reader(argument: Argument, model: ImportedModel) -> Callable[[Sequence[Any]
         try:
             is_ready = is_plain and tensor.is_contiguous() and not tensor.requires_grad and not tensor.is_neg()
             return tensor.numpy() if is_ready else array_of(tensor)
-        except (RuntimeError, TypeError, ValueError) as error:  # for a tensor without memory, such as a tracer's
+        except (RuntimeError, TypeError, ValueError) as error:  # a tensor without memory, such as a tracer's
             raise TypeError(f"input '{name}': {type(tensor).__name__} has no array: {error}") from None
 
     return read
 
 
 def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mapping[str, Sequence[int]]) -> None:
-    """Raises the error of a call with arrays in terms of the tensors' axes; `axes` permutes those of parameters in
-    another order."""
+    """Raises the error of a call in terms of the tensors' axes, which `axes` permutes."""
 
     def turned(spec: Any, array: Any) -> tuple[Any, Any]:
         order = axes.get(spec.name)
@@ -298,7 +293,6 @@ def _check_in_shape(signature: Signature, arguments: Sequence[Any], axes: Mappin
 
 
 def _maker(output: Output, dtypes: Sequence[str]) -> Callable[[Sequence[Any], Mapping[str, int]], Any]:
-    """Returns a function from the results and the symbolic sizes to an output of the model."""
     from weft.frontends.torch.importing import back, tensor_of  # needs torch
 
     place, value = output.result, output.value

@@ -52,8 +52,7 @@ def _sampling_steps(trace: sched.FuncOp) -> list[sched.SamplingOp]:
 
 
 def record_problem(record: Record) -> str:
-    """Returns the reason why the schedule of a record is invalid for every program, or an empty text if there is
-    none."""
+    """The reason why a schedule is invalid for every program; empty if there is none."""
     steps, problem = _steps_of_text(record.trace)
     try:
         if not problem:
@@ -65,8 +64,7 @@ def record_problem(record: Record) -> str:
 
 @lru_cache(maxsize=64)
 def _steps_of_text(text: str) -> tuple[list[sched.SamplingOp], str]:
-    """Returns the sampling steps of a trace, or the reason why the text is invalid. The result is cached, because
-    records of a search share traces."""
+    """The sampling steps of a trace, or the reason why it is invalid. Cached, because records share traces."""
     try:
         return _sampling_steps(parse_trace(text)), ""
     except Exception as error:  # noqa: BLE001  others wrote the text
@@ -90,8 +88,8 @@ def run_trace(
         weft.run_trace(sch, str(other.trace))
         weft.run_trace(sch, weft.trace_as_python(other.trace))
 
-    Sampling steps repeat their decisions, or use `decisions`, one for each step (`weft.decisions_of`), None to sample
-    anew. Raises `CompileError` for invalid text, and the errors of the steps.
+    Sampling steps repeat their decisions, or use `decisions`, one for each (`weft.decisions_of`), None to sample anew.
+    Raises `CompileError` for invalid text, and the errors of the steps.
     """
     if isinstance(trace, sched.FuncOp):
         schedule.replay(trace, decisions)
@@ -100,7 +98,7 @@ def run_trace(
     elif decisions is None:
         run_python(schedule, trace)
     else:
-        # Steps decide while they run, so the calls first run on a separate module to record the trace.
+        # Steps decide while they run: record the trace on another module first.
         recorded = type(schedule)(schedule.mod)
         run_python(recorded, trace)
         schedule.replay(recorded.trace, decisions)

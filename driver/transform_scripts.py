@@ -1,4 +1,4 @@
-"""Programs with a script of the transform dialect: the script is the schedule of its payload, and its search space."""
+"""Programs with a transform script, which is the schedule of its payload, and its search space."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ OF_SCRIPT: Final = "sched.of_script"
 
 
 def take_script(module: ModuleOp, *, scheduled: bool = True) -> ScriptProgram | None:
-    """Convert the payload of the script of a module to block loops, in place, with the schedule that the script chooses
-    if `scheduled`. Returns the script, or None if there is none. Raises `CompileError`."""
+    """Convert the payload of a module's script to block loops, in place, with the schedule that the script chooses if
+    `scheduled`. Raises `CompileError`."""
     if not any(op_name(op).startswith("transform.") for op in module.ops):
         return None
     from weft.schedule.transform.scripts import ScriptProgram, has_script, replace_body  # start-up: 196 ms

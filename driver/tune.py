@@ -69,23 +69,22 @@ def tune(
 
     `program` is a module at any level, its text, or a file; `func` names the function to tune if there are several.
     `space` is a function that schedules and samples (`sch.sample_perfect_tile`, `sample_categorical`,
-    `sample_compute_location`), or sched IR with sampling steps; without it, the knobs and alternatives of the program's
-    transform script are searched, if it has one, or else the sampling steps of the default schedule. The default
-    schedule is measured first, so the result is never slower.
+    `sample_compute_location`), or sched IR with sampling steps; by default, the knobs and alternatives of the program's
+    transform script, or else the sampling steps of the default schedule. The default schedule is measured first, so the
+    result is never slower.
 
     `sizes` are representative sizes of the program's symbols with weights, `"b=1 s=1:0.5,128:0.5"`, in all
-    combinations. For a function with symbols, the weighted sum of its times at the shapes of its calls is minimised.
-    Without `sizes` such functions are skipped.
+    combinations. For a function with symbols, the weighted sum of its times at the shapes of its calls is minimised;
+    without `sizes` it is skipped.
 
-    Each record is written to `database` at once. A search repeated with the same database and seed reuses its trials
-    there and continues after them, however it ended; `trials` includes them. `timeout` is in seconds, and ends the
-    search after the current trial.
+    Each record is written to `database` at once. A search with the same database and seed reuses its trials, which
+    count in `trials`, and continues after them. `timeout`, in seconds, ends the search after the current trial.
 
     `precision` is that of `weft.build`; records apply to programs built with the same precision.
 
     `executor` runs the builders: an executor of `concurrent.futures`, or a name: `"4"` (processes), `"dask:ADDRESS"`,
     `"ray"` or `"ray:ADDRESS"`; by default one process per core. `runner`, another or the same, measures one candidate
-    at a time on each machine; without it candidates are measured here, while no builder runs. `window` is the number of
+    at a time on each machine; by default candidates are measured here, while no builder runs. `window` is the number of
     concurrent trials, by default two per worker, and at least a batch of 8.
 
     Raises `CompileError` for a program that cannot be tuned, and if workers do not answer, have another version or are
@@ -140,7 +139,7 @@ def _check(target: Target, trials: int) -> None:
 
 
 def default_limits(target: Target) -> WorkerLimits:
-    """Returns the default limits of building and measuring a candidate. OpenCL kernels are built where they run."""
+    """Default limits of building and measuring a candidate. OpenCL kernels are built where they run."""
     limits = WorkerLimits()
     if target.kind != "opencl":
         return limits

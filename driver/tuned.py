@@ -31,7 +31,6 @@ class Tuned(ShownAsText):
 
     @property
     def traces(self) -> dict[str, sched.FuncOp]:
-        """The fastest schedule of each function, by its name."""
         return {t.workload.name: trace_with_decisions(t.best.trace, t.best.decisions) for t in self.tasks}
 
     @property
@@ -39,14 +38,12 @@ class Tuned(ShownAsText):
         return sum(len(task.trials) for task in self.tasks)
 
     def table(self) -> str:
-        """Returns a row per function: its computation, number of calls, and times of the default and the best
-        schedule."""
+        """A row per function: computation, number of calls, and times of the default and the best schedule."""
         return tuning_table(self.tasks)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Plot the best time over the trials, a line per function, as a picture of the format of the suffix. Raises
-        `CompileError` without matplotlib (extra `plot`).
-        """
+        """Plot the best time over the trials, a line per function, in the format of the suffix. Raises `CompileError`
+        without matplotlib (extra `plot`)."""
         times = {t.workload.name: [record.seconds for record in (t.default, *t.trials)] for t in self.tasks}
         plot_best_times(times, path)
 

@@ -1,4 +1,4 @@
-"""Application of schedules of a tuning database instead of default ones."""
+"""Schedules of a tuning database instead of default ones."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _MOST: Final = 64
 def tuned_records(
     module: ModuleOp, target: Target, database: str | os.PathLike[str], required: bool
 ) -> dict[str, list[Record]]:
-    """Returns the records of each function of a module at tir level, the fastest first: for this target, on the kind of
-    machine that runs its programs here, or else the one that the target names. Raises `CompileError` if records are
-    `required` and a tunable function has none. Emits a remark if kernels have no device."""
+    """The records of each tir function, the fastest first: for this target, on the kind of machine that runs its
+    programs here, else the one that the target names. Raises `CompileError` if records are `required` and a tunable
+    function has none. Emits a remark if kernels have no device."""
     found: dict[str, list[Record]] = {}
     tasks = tasks_of(module)
     with Database(Path(database), must_exist=True) as opened:
@@ -74,9 +74,8 @@ def tuned_records(
 def apply_tuned_schedules(
     module: ModuleOp, tuned: Mapping[str, Sequence[Record]], target: Target
 ) -> dict[str, sched.FuncOp]:
-    """Schedule functions by their fastest applicable record. Returns the traces by function. If that is the default
-    schedule, the function is left to the current default rules, which may have improved. Emits a remark for a skipped
-    record."""
+    """Apply the fastest applicable records, except default schedules: current rules may have improved. Returns the
+    traces by function. Emits a remark for a skipped record."""
     applied: dict[str, sched.FuncOp] = {}
     present = functions_of(module)
     for name, records in tuned.items():
@@ -96,9 +95,8 @@ def apply_tuned_schedules(
 
 
 def _apply(function: FuncOp, record: Record, target: Target) -> sched.FuncOp:
-    """Replace an unscheduled function by the scheduled one. Raises an error if a step is rejected, or if the result
-    cannot be lowered for the target, while another record can still be tried.
-    """
+    """Raises an error if a step is rejected or the result cannot be lowered, while another record can still be
+    tried."""
     name = function.sym_name.data
     trace = trace_with_decisions(record.trace, record.decisions)
     name_function(trace, name)

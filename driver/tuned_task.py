@@ -10,8 +10,6 @@ from weft.tuning.search import SearchCounts
 
 @dataclass
 class TunedTask:
-    """The search for schedules of a function."""
-
     workload: Workload
     calls: int
     """The number of calls in the program."""
@@ -28,7 +26,6 @@ class TunedTask:
 
     @property
     def seconds(self) -> float:
-        """Seconds of the best record."""
         return self.best.seconds or 0.0
 
     @property

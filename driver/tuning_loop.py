@@ -50,8 +50,6 @@ _FIRST: Final = 4
 
 @dataclass(frozen=True)
 class Workers:
-    """The workers that build and measure."""
-
     builder: Executor
     runner: Executor | None
     """The workers that measure, or None to measure here."""
@@ -87,8 +85,6 @@ def opened_workers(
 
 @dataclass
 class _TaskSearch:
-    """The search for schedules of one function."""
-
     found: TunedTask
     evaluator: TrialEvaluator
     search: EvolutionarySearch
@@ -101,13 +97,11 @@ class _TaskSearch:
         return expected_gain(self.found.calls, self.best, self.begun)
 
     def begin(self, most: int) -> list[Trial]:
-        """Start the evaluation of new candidates."""
         trials = self.evaluator.begin(self.search.propose(most))
         self.begun += len(trials) / SearchOptions.batch
         return trials
 
     def tell(self, trial: Trial) -> None:
-        """Add the record of a finished trial."""
         if trial.record is None:
             return
         self.search.tell(trial.candidate, trial.record.seconds)
@@ -121,8 +115,6 @@ class _TaskSearch:
 
 
 class Searches:
-    """The searches of the functions of a program."""
-
     def __init__(self, database: Database, workers: Workers, target: str, seed: int, limits: WorkerLimits) -> None:
         self._database, self._workers = database, workers
         self._events: Events = SimpleQueue()
@@ -138,8 +130,8 @@ class Searches:
         machine: Target,
         sizes: Sequence[WeightedSizes] = (),
     ) -> Tuned:
-        """Measure the default schedules; those of functions with symbols are measured at representative `sizes`. Raises
-        `CompileError` for invalid sizes."""
+        """Measure the default schedules, at representative `sizes` of symbols. Raises `CompileError` for invalid
+        sizes."""
         tuned = Tuned([], self._target)
         by_users: set[str] = set()
         for schedule in schedules_of(module):
@@ -172,7 +164,7 @@ class Searches:
             except CompileError as error:
                 if len(tasks) == 1:
                     raise
-                tuned.skipped[name] = error.message  # because the space is for another function of the program
+                tuned.skipped[name] = error.message  # the space is for another function of the program
                 continue
             tuned.tasks.append(self._searches[-1].found)
             found[task.key] = tuned.tasks[-1]
@@ -182,7 +174,6 @@ class Searches:
         return tuned
 
     def _first_model(self, keys: Sequence[str]) -> CostModel:
-        """Returns the initial cost model, trained by earlier searches of any program."""
         model = cost_model()
         if isinstance(model, BoostedTrees):
             digest = hashlib.blake2b("".join(keys).encode(), digest_size=16).hexdigest()
@@ -193,7 +184,6 @@ class Searches:
         return model
 
     def save_model(self) -> None:
-        """Store the cost model."""
         if isinstance(self._model, BoostedTrees) and self._model.samples:
             self._database.save_model(self._target, self._workers.machine, self._model.to_text())
 
@@ -240,7 +230,7 @@ class Searches:
         return _TaskSearch(found, evaluator, search, [found.seconds])
 
     def _check_sizes(self, workload: Workload, arguments: ArgumentSpec) -> None:
-        """Raises `CompileError` if the database has times of a workload at other sizes, which are not comparable."""
+        """Raises `CompileError` if the database has times at other sizes, which are not comparable."""
         digest = hashlib.blake2b(repr(arguments.weighted).encode(), digest_size=7).digest()
         number = int.from_bytes(digest, "big")
         if self._database.window(f"sizes {workload.key} {self._target} {self._workers.machine}", number) != number:
@@ -249,8 +239,7 @@ class Searches:
             )
 
     def _found_elsewhere(self, workload: Workload, origin: str, machine: Target) -> list[tuple[Decision | None, ...]]:
-        """Returns the decisions of the fastest schedules that other searches of a space found; only those for kernels
-        apply to kernels."""
+        """The decisions of the fastest schedules of other searches of a space; for kernels only those of kernels."""
         kind = self._workers.machine
         begun = self._database.begin_search(f"{workload.key} {self._target} {kind} {origin} {self._seed}")
         others = self._database.elsewhere(workload.key, kind, _FIRST, until=begun)
@@ -258,7 +247,6 @@ class Searches:
         return [record.decisions for record in alike if record.origin == origin]
 
     def run(self, trials: int, end: float, tuned: Tuned, progress: Callable[[Tuned], object] | None) -> None:
-        """Evaluate candidates until trials, time or spaces are exhausted."""
         evaluate = self._measure_here if self._workers.runner is None else self._have_measured
         for at, _ in enumerate(evaluate(trials, end), 1):
             if progress is not None and at % SearchOptions.batch == 0:
@@ -284,7 +272,7 @@ class Searches:
                     left -= len(batch)
                     under_way.append((search, batch))
                     if left > 0:
-                        search.search.prepare()  # generates candidates while other processors build
+                        search.search.prepare()  # while other processors build
                 if not under_way:
                     return
                 search, batch = under_way.popleft()
@@ -297,8 +285,8 @@ class Searches:
                 cancel(batch)
 
     def _have_measured(self, trials: int, end: float) -> Iterator[Trial]:
-        """Keep `window` trials in progress: the next trial replaces a finished one. Proposals depend on all earlier
-        trials, in the order of their records, so a restarted search makes the same proposals."""
+        """Keep `window` trials in progress. Proposals depend on all earlier trials in the order of their records, so a
+        restarted search repeats them."""
         under_way: list[tuple[_TaskSearch, Trial]] = []
         left, window = trials, self._window()
         try:
@@ -323,8 +311,7 @@ class Searches:
             cancel([trial for _, trial in under_way])
 
     def _window(self) -> int:
-        """Returns the number of concurrent trials that this search started with. Another number would change its
-        proposals."""
+        """The window that this search started with; another would change its proposals."""
         keys = " ".join(search.found.workload.key for search in self._searches)
         digest = hashlib.blake2b(keys.encode(), digest_size=16).hexdigest()
         key = f"{digest} {self._target} {self._workers.machine} {self._seed}"

@@ -28,8 +28,8 @@ def _new_figure() -> Any:
 
 
 def plot_best_times(times: Mapping[str, Sequence[float | None]], path: str | os.PathLike[str]) -> None:
-    """Plot the best time over the trials, given the seconds of each function's trials, with None for failed ones. The
-    first trial is the default schedule. Raises `CompileError` as `check_plot` does."""
+    """Plot the best time over the trials: seconds of each function's trials, None for failed ones, the default schedule
+    first. Raises `CompileError` as `check_plot` does."""
     check_plot(path)
     figure = _new_figure()
     axes = figure.subplots()

@@ -11,8 +11,8 @@ _COLUMNS = ("ID", "name", "weight", "GFLOP/s", "us", "default", "gain", "part", 
 
 
 def tuning_table(tasks: Sequence[TunedTask]) -> str:
-    """Returns a row for each function, with the time of a call and its part of all calls, a line with totals, and the
-    first failure of each function of which all trials failed."""
+    """A row for each function with the time of a call and its share, totals, and the first failure of functions without
+    a successful trial."""
     total = sum(task.seconds * task.calls for task in tasks)
     rows = [_COLUMNS, *(_row(number, task, total) for number, task in enumerate(tasks))]
     before = sum(task.default_seconds * task.calls for task in tasks)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UnifiedModel:
-    """An imported model with symbols that the import unified."""
-
     axes: Mapping[str, Sequence[ExtentLike]]
     """By parameter, before symbols are replaced."""
     extents: Mapping[str, KnownExtent]
@@ -32,8 +30,8 @@ class UnifiedModel:
     """Imports the model with other axes."""
 
     def repeated(self, shapes: Mapping[str, Sequence[int]]) -> frozenset[str]:
-        """The symbols that are 1 in the arrays of a call, while other extents that they were unified with are not.
-        Empty if the arrays do not fit otherwise."""
+        """The symbols that are 1 in the arrays of a call, unlike other extents that they were unified with. Empty if
+        the arrays do not fit otherwise."""
         from weft.dialects.graph_shapes import lone_name, parse_extent, substitute, symbol  # start-up: 200 ms
 
         values: dict[str, int] = {}
@@ -52,7 +50,7 @@ class UnifiedModel:
         )
 
     def import_with(self, repeated: frozenset[str]) -> ModuleOp:
-        """The model with some symbols stated as 1. Raises `CompileError` if an operator does not repeat an axis."""
+        """Import with some symbols stated as 1. Raises `CompileError` if an operator does not repeat an axis."""
         from weft.dialects.graph_shapes import lone_name, parse_extent  # start-up: 200 ms
 
         shapes = dict(self.shapes)
@@ -79,7 +77,7 @@ UNIFIED: Final[WeakKeyDictionary[ModuleOp, UnifiedModel]] = WeakKeyDictionary()
 
 
 def unmodified(module: ModuleOp) -> UnifiedModel | None:
-    """The import of a module; None if the module has been modified since."""
+    """The import of a module, or None if the module was modified since."""
     model = UNIFIED.get(module)
     is_same = model is not None and module.is_structurally_equivalent(model.again(model.shapes))
     return model if is_same else None

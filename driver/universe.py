@@ -1,7 +1,6 @@
 """The dialects, passes and targets of weft, which xDSL's tools find through the `xdsl.universe` entry point.
 
-There is one table per kind, from names to "module:attribute"; objects are imported on first use. A new pass, target or
-dialect is a new line.
+Tables from names to "module:attribute"; objects are imported on first use.
 """
 
 from __future__ import annotations
@@ -161,13 +160,11 @@ TARGETS: Mapping[str, str] = {
 
 
 def load(place: str) -> Any:
-    """Returns the object named by "module:attribute"."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)
 
 
 def register_dialects(ctx: Context, *universes: Universe) -> None:
-    """Register the dialects of `universes`; those of xDSL are extended by weft's operations."""
     for universe in universes:
         for name, factory in universe.all_dialects.items():
             ctx.register_dialect(name, partial(_extended, name, factory) if name in UPSTREAM_OPERATIONS else factory)
@@ -176,7 +173,7 @@ def register_dialects(ctx: Context, *universes: Universe) -> None:
 def _extended(name: str, factory: Callable[[], Dialect]) -> Dialect:
     dialect, added = factory(), load(UPSTREAM_OPERATIONS[name])
     replaced = {definition.name for definition in added}
-    # Not `issubclass`, which queries all subclasses of a class with an ABC as its metaclass.
+    # `issubclass` queries all subclasses of a class with an ABC as its metaclass.
     operations = [definition for definition in added if Operation in definition.__mro__]
     attributes = [definition for definition in added if Operation not in definition.__mro__]
     return Dialect(
@@ -198,6 +195,6 @@ WEFT_UNIVERSE = Universe(
 
 
 def pass_factories(universe: Universe) -> dict[str, Callable[[], Any]]:
-    """Returns the passes of a universe by name, with weft's replacements for those of xDSL."""
+    """The passes of a universe by name, with weft's replacements for those of xDSL."""
     replaced = {name: partial(load, place) for name, place in REPLACED_PASSES.items()}
     return {**universe.all_passes, **replaced}

@@ -1,7 +1,7 @@
 """Verification of a module with located errors.
 
-xDSL's `verify()` prints the whole module when an operation fails, and checks neither scope nor dominance. Here each
-operation is verified separately, innermost first, after checking that its operands are visible at their uses.
+xDSL's `verify()` prints the whole module on failure, and checks neither scope nor dominance. Here each operation is
+verified separately, innermost first, after checking that its operands are visible.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ _CALL = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
 def verify_module(module: ModuleOp) -> None:
     """Verify every operation, and that every value is used in scope, after its definition.
 
-    A module with tir loops or blocks also undergoes the checks that need integer sets (`analysis/checks.py`): that
-    bindings cover each domain once, and that accesses are in bounds. Raises `CompileError` with the place of the first
-    failure.
+    Also checks that tir bindings cover each domain once, and that accesses are in bounds (`analysis/checks.py`). Raises
+    `CompileError` with the place of the first failure.
     """
     names: set[str] = set()
     _verify_operation(module, set(), names)
@@ -48,7 +47,7 @@ def verify_module(module: ModuleOp) -> None:
 
 
 def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[str]) -> None:
-    """Verify an operation. `visible` are the values that it may use; `names` collects the names of all operations."""
+    """`visible` are the values that the operation may use; `names` collects names of operations."""
     names.add(operation.name)
     for operand in operation.operands:
         if operand not in visible:
@@ -75,7 +74,7 @@ def _verify_operation(operation: Operation, visible: set[SSAValue], names: set[s
         place = _redefinition(operation) or operation
         raise CompileError.at(place, f"{_subject(operation, str(error))}{error}") from None
     except Exception as error:
-        # Verifiers may fail in any way on unforeseen IR, and those of xDSL raise bare exceptions.
+        # Verifiers, those of xDSL with bare exceptions, may fail in any way on unforeseen IR.
         if is_weft(operation) and not isinstance(error, ValueError):
             raise
         raise CompileError.at(operation, f"'{operation.name}' does not verify: {error}") from error
@@ -88,7 +87,7 @@ def _needs_extra(operation: Operation) -> bool:
 
 
 def _finds_callee(call: CallOp) -> bool:
-    """Returns whether a call is at a valid position, and its callee has the types of its operands and results."""
+    """Whether a call is at a valid position, and its callee has the types of operands and results."""
     symbol, block = call.properties.get("callee"), call.parent
     if not isinstance(symbol, SymbolRefAttr) or symbol.nested_references.data or call.successors:
         return False
@@ -109,7 +108,7 @@ def _symbol_table(operation: Operation) -> Operation | None:
 
 
 def _verify_yields(operation: Operation) -> None:
-    """Check the types of each region's results, which xDSL does not for all operations of `_YIELDING`."""
+    """xDSL does not check the types of region results for all operations of `_YIELDING`."""
     wanted = [result.type for result in operation.results]
     for region in operation.regions if wanted else ():
         last = region.block.last_op if len(region.blocks) == 1 else None
@@ -120,7 +119,6 @@ def _verify_yields(operation: Operation) -> None:
 
 
 def _redefinition(table: Operation) -> Operation | None:
-    """Returns the first op of a symbol table whose symbol is already defined, or None."""
     known: set[str] = set()
     if table.has_trait(SymbolTable, value_if_unregistered=False):
         for op in [op for region in table.regions[:1] for block in region.blocks for op in block.ops]:
@@ -133,7 +131,7 @@ def _redefinition(table: Operation) -> Operation | None:
 
 
 def _subject(operation: Operation, message: str) -> str:
-    """Returns the operation's name as a prefix, unless the message or weft's own verifiers name it."""
+    """The operation's name as a prefix, unless the message or weft's own verifiers name it."""
     return "" if is_weft(operation) or operation.name in message else f"'{operation.name}': "
 
 
@@ -159,7 +157,7 @@ def _verify_region(parent: Operation, region: Region, outer: set[SSAValue], name
 def _verify_block(parent: Operation, block: Block, outer: set[SSAValue], names: set[str]) -> None:
     if block.is_empty and not parent.has_trait(NoTerminator, value_if_unregistered=True):
         raise CompileError.at(parent, f"'{parent.name}' has an empty region, which must end with a terminator")
-    # One set serves the whole walk: the definitions of a block are added on entry and removed on exit.
+    # One set for the whole walk: definitions of a block are added on entry and removed on exit.
     defined: list[SSAValue] = list(block.args)
     if parent.name in _GRAPH_REGIONS:
         defined = _definitions(block)
@@ -185,7 +183,6 @@ def _place_of_definition(value: SSAValue) -> SourceLocation | None:
 
 
 def _invisible(user: Operation, value: SSAValue) -> str:
-    """Returns the reason why `user` cannot see `value`."""
     name = f"%{value.name_hint}" if value.name_hint else "a value without a name"
     if isinstance(value, ErasedSSAValue):
         return f"'{user.name}' uses {name}, whose operation was erased"
@@ -211,8 +208,7 @@ def _invisible(user: Operation, value: SSAValue) -> str:
 
 
 def _isolated_below(region: Region | None, operation: Operation) -> Operation | None:
-    """Returns the operation around `operation`, inside `region`, that is isolated from the values of `region`, or
-    None."""
+    """The op around `operation`, inside `region`, that is isolated from its values, or None."""
     around = operation.parent_op()
     while region is not None and around is not None and region.is_ancestor(around):
         if around.has_trait(IsolatedFromAbove, value_if_unregistered=False):

@@ -1,8 +1,5 @@
-"""Checks of functions at weft's levels, and of upstream operations where xDSL's verifiers check less.
-
-`driver/verify.py` imports this module for the first such operation: tools start faster without the dialects that it
-needs.
-"""
+"""Checks of functions at weft's levels, and of upstream operations that xDSL checks less. Imported on first use,
+because tools start faster without its dialects."""
 
 from __future__ import annotations
 
@@ -96,7 +93,6 @@ def _verify_dimension(dim: DimOp | TensorDimOp) -> None:
 
 
 def _verify_global(constant: GlobalOp) -> None:
-    """Check that a global fits one buffer, and that its value has its type."""
     type_, value = constant.type, constant.initial_value
     if prod(type_.get_shape()) >= 1 << 31:
         raise VerifyException(f"'{constant.name}' has less than 2^31 elements, got {type_}")

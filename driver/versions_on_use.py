@@ -1,4 +1,4 @@
-"""Versions of functions that are built when their sizes are first used: `weft.build(specialize="auto")`."""
+"""Versions of functions built when their sizes are first used: `weft.build(specialize="auto")`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _SizesOfCall: TypeAlias = tuple[int, ...]
 
 
 class FunctionOfVersions(Function):
-    """A function that calls the version for the sizes of its arguments, which is built on the first call with them.
+    """Calls a version for the sizes of its arguments, built on the first call with them.
 
-    Calls with sizes beyond the number of versions, with empty arrays, or with arguments that are not arrays use the
-    general function, which also checks the first call of each size.
+    Sizes beyond the number of versions, empty arrays, and arguments that are not arrays use the general function, which
+    also checks the first call of each size.
     """
 
     def __init__(self, general: Function, build: Callable[[Mapping[str, int]], Function], policy: OnUse) -> None:
@@ -67,11 +67,9 @@ class FunctionOfVersions(Function):
 
     @property
     def versions(self) -> list[Mapping[str, int]]:
-        """The sizes with versions."""
         return [dict(zip(self._axes, sizes, strict=True)) for sizes, found in self._versions.items() if found]
 
     def _chosen(self, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Function:
-        """Returns the version for a call, or else the general function."""
         try:
             values = cast(
                 "Sequence[Any]", by_position(self.signature, positional, keywords) if keywords else positional
@@ -85,7 +83,6 @@ class FunctionOfVersions(Function):
         return found or self._general
 
     def _add(self, sizes: _SizesOfCall, positional: tuple[Any, ...], keywords: Mapping[str, Any]) -> Function | None:
-        """Build the version for a call that the general function accepts."""
         if not all(isinstance(size, int) and size > 0 for size in sizes):  # pyright: ignore[reportUnnecessaryIsInstance]
             return None
         bind_arguments(self.signature, positional, keywords)
@@ -110,7 +107,7 @@ class FunctionOfVersions(Function):
 
 
 class VersionBuilder:
-    """Compiles modules through `stage` into libraries that share the constants of `library` and of each other."""
+    """Compiles modules through `stage` into libraries that share constants with `library`."""
 
     def __init__(self, library: Library, stage: Callable[[ModuleOp], Pipeline]) -> None:
         self._stage = stage
@@ -129,9 +126,8 @@ class VersionBuilder:
 def add_versions_on_use(
     library: Library, program: Callable[[], ModuleOp], stage: Callable[[ModuleOp], Pipeline], policy: OnUse
 ) -> None:
-    """Let a library's functions with symbols use versions, built from copies of `program` through `stage`, which share
-    the library's constants. Raises `CompileError` for a target whose functions Python cannot replace.
-    """
+    """Let a library's functions with symbols use versions, built from copies of `program` through `stage`. Raises
+    `CompileError` for a target whose functions Python cannot replace."""
     if library.target.kind not in ("llvm", "c") or library.target.obstacle:
         raise CompileError(f"specialize: '{AUTO}' is for functions that run here by llvm or c, got '{library.target}'")
     versions = VersionBuilder(library, stage)
@@ -159,7 +155,6 @@ def add_versions_on_use(
 
 
 def _adopt_constants(module: ModuleOp, pool: Sequence[Array]) -> None:
-    """Share the memory of a module's constants with equal arrays of the pool."""
     for op in module.ops:
         if not isinstance(op, GlobalOp) or op.constant is None:
             continue

@@ -32,9 +32,9 @@ from weft.support.safetensors import ELEMENTS, TYPE_OF, StoredTensor, read_safet
 
 
 def load_weights(module: ModuleOp, text: Path, keys: Mapping[str, str]) -> None:
-    """Set the elements of the constants of a module parsed from `text`. `keys` maps keys of resources in the process to
-    those in the text. Raises `CompileError` for elements missing from the file, and for a file outside of the folder.
-    """
+    """Set the elements of the constants of a module parsed from `text`; `keys` maps keys of resources in the process to
+    those in the text. Raises `CompileError` for elements missing from the file, and for a file outside of the
+    folder."""
     name = module.attributes.get(WEIGHTS)
     if not isinstance(name, StringAttr):
         return
@@ -69,7 +69,7 @@ def _value(op: ConstantOp, key: str, stored: StoredTensor) -> DenseIntOrFPElemen
 
 
 def _type_of(type_: TensorType[Any]) -> str:
-    """Returns the type in the file; elements of unsupported types are stored as bytes."""
+    """The type in the file; elements of unsupported types are stored as bytes."""
     return TYPE_OF.get(element_name(type_.element_type) or "", "U8")
 
 

@@ -39,8 +39,6 @@ ShapeOf: TypeAlias = "tuple[KnownExtent, ...] | KnownExtent | None"
 
 @dataclass
 class SymbolicFunction:
-    """A function over buffers with the extents of its parameters."""
-
     function: FuncOp
     shapes: Sequence[ShapeOf]
     _names: ExtentNames = field(init=False)
@@ -59,8 +57,7 @@ class SymbolicFunction:
 
     @staticmethod
     def of_entry(function: FuncOp, given: Mapping[str, Sequence[int] | int] | None = None) -> SymbolicFunction:
-        """Returns a function with the `given` parameter shapes and values by name; other symbols keep their external
-        names."""
+        """Parameters have the `given` shapes and values by name; other symbols keep their external names."""
         signature = FlatSignature.of(function)
         shapes: list[ShapeOf] = []
         for argument in function.args:
@@ -86,8 +83,7 @@ class SymbolicFunction:
         return self._names.extent(value)
 
     def calls(self, find: Callable[[str], FuncOp | None]) -> Iterator[tuple[CallOp, SymbolicFunction, KnownExtent]]:
-        """Yields the calls of functions that `find` returns, with their arguments, and the number of executions of
-        each."""
+        """Calls of functions that `find` returns, with arguments and numbers of executions."""
         yield from self._calls(self.function.body, find, 1)
 
     def _calls(
@@ -103,13 +99,12 @@ class SymbolicFunction:
         try:
             return self.shape(value) if isinstance(value.type, MemRefType) else self._number(value)
         except ShapeError:
-            return None  # an extent has too many factors
+            return None
 
     def _number(self, value: SSAValue) -> KnownExtent | None:
         return self._names.extent(value) if isinstance(value.type, IndexType) else None
 
     def shape(self, buffer: SSAValue) -> tuple[KnownExtent, ...] | None:
-        """Returns the extents of a buffer."""
         op = buffer.owner
         if not isinstance(op, Operation):
             found = self.shapes[self.function.args.index(buffer)] if buffer in self.function.args else None
@@ -136,8 +131,7 @@ class SymbolicFunction:
         return 1
 
     def flops(self) -> KnownExtent | None:
-        """Returns the floating-point operations of a call, or None if they are unknown. Of two branches, the larger one
-        counts."""
+        """Floating-point operations of a call, with the larger of two branches; None if unknown."""
         return self._flops(self.function.body) if self.is_counted else None
 
     def _flops(self, region: Region) -> KnownExtent:
@@ -152,9 +146,8 @@ class SymbolicFunction:
         return total
 
     def moved_bytes(self, is_read: set[int]) -> KnownExtent | None:
-        """Returns a lower bound of the bytes of parameters that a call moves: of each its loaded and stored elements,
-        at most all of them. Only loads of the parameters `is_read` count; others read values that the function wrote.
-        Returns None if the bytes are unknown."""
+        """A lower bound of the bytes of parameters that a call moves, or None: of each its loaded and stored elements,
+        at most all. Loads of parameters not in `is_read` do not count: they read values that the function wrote."""
         if not self.is_counted:
             return None
         moved: dict[tuple[int, bool], KnownExtent] = {}
@@ -191,7 +184,7 @@ _UNKNOWN: Final = 8
 
 
 def number_of(extent: KnownExtent) -> int:
-    """Evaluates an extent, with 8 substituted for unknown numbers."""
+    """Evaluates an extent, with 8 for unknown numbers."""
     return evaluate(extent, dict.fromkeys(names_in(extent), _UNKNOWN))
 
 
@@ -204,6 +197,5 @@ def _smaller(one: KnownExtent, other: KnownExtent) -> KnownExtent:
 
 
 def _is_at_least(one: KnownExtent, other: KnownExtent) -> bool:
-    """Returns whether an extent is at least another one for all sizes of 1 and more."""
     difference = subtract(one, other)
     return is_not_negative(substitute(difference, {name: add(symbol(name), 1) for name in names_in(difference)}))

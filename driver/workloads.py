@@ -1,4 +1,4 @@
-"""Functions at tir level as separate programs with the symbols that they need, for separate compilation and tuning."""
+"""Functions at tir level as separate programs, for separate compilation and tuning."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from weft.support.user_functions import intrinsics, names_with_rules
 
 
 def is_taken_along(op: Operation | None) -> bool:
-    """Returns whether a separately compiled function may refer to a symbol: a constant, or an external function."""
+    """Whether a separately compiled function may refer to a symbol: constants and external functions."""
     if isinstance(op, GlobalOp):
         return op.constant is not None
     return isinstance(op, FuncOp) and op.is_declaration
 
 
 def function_digest(function: FuncOp, needed: Sequence[Operation]) -> bytes:
-    """Returns the digest of a function with the symbols that it needs, independent of its name and those of data."""
+    """A digest that is independent of the function's name and those of data."""
     if needed:
         function, needed = copy_of(function), [copy_of(op) for op in needed]
     for at, op in enumerate(op for op in needed if isinstance(op, GlobalOp)):
@@ -59,14 +59,13 @@ class Task:
         return function_digest(function, self.needed).hex()
 
     def unit(self) -> ModuleOp:
-        """Returns a separate module in which the function is public."""
         function = copy_of(self.function)
         function.properties.pop("sym_visibility", None)
         return ModuleOp([function, *map(copy_of, self.needed)])
 
     @property
     def symbolic_parameter(self) -> str:
-        """The first parameter with extents that calls determine, or an empty text if there is none."""
+        """The first parameter with extents that calls determine; empty if there is none."""
         names = self.function.body.block.args
         for at, type_ in enumerate(self.function.function_type.inputs):
             if isinstance(type_, IndexType) or (isinstance(type_, MemRefType) and DYNAMIC_INDEX in type_.get_shape()):
@@ -74,8 +73,8 @@ class Task:
         return ""
 
     def obstacle(self, kind: str, *, has_sizes: bool = False) -> str:
-        """Returns the reason why the function cannot be measured for a kind of target, or an empty text if it can.
-        `has_sizes`: the sizes of its calls are known."""
+        """The reason why a kind of target cannot measure the function, empty if it can. `has_sizes`: sizes of its calls
+        are known."""
         if not has_sizes and (parameter := self.symbolic_parameter):
             return (
                 f"parameter '{parameter}' has extents that calls decide: give it the sizes that calls will have "
@@ -89,8 +88,7 @@ class Task:
 
 
 def tasks_of(module: ModuleOp) -> list[Task]:
-    """Returns the functions of a module at tir level that contain blocks and call no function of the module, in
-    order."""
+    """The tir functions that contain blocks and call no function of the module, in order."""
     known = named_ops(module)
     calls: dict[str, int] = {}
     for op in operations_in(module):
@@ -105,7 +103,7 @@ def tasks_of(module: ModuleOp) -> list[Task]:
 
 
 def needed_by(function: FuncOp, known: Mapping[str, Operation]) -> tuple[Operation, ...] | None:
-    """Returns the symbols that a function refers to, or None if one of them cannot be compiled with it."""
+    """The symbols that a function refers to, or None if one cannot be compiled with it."""
     names = {symbol: None for symbol, op in symbol_uses(function) if op is not function}
     ops = [known.get(name) for name in names]
     return tuple(op for op in ops if op is not None) if all(map(is_taken_along, ops)) else None

@@ -1,4 +1,4 @@
-"""`convert-stablehlo-to-graph`: convert functions of StableHLO with loops to graph functions."""
+"""`convert-stablehlo-to-graph`: functions of StableHLO with loops become graph functions."""
 
 from __future__ import annotations
 
@@ -32,11 +32,8 @@ from weft.texpr.stablehlo_quantized import on_integers
 
 
 def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
-    """Convert functions of StableHLO with loops or calls of registered functions, and their callers, to graph
-    functions, in place. Returns whether there were any.
-
-    Private functions without uses are then erased. Raises `CompileError` for unsupported ops.
-    """
+    """Convert functions with loops or calls of registered functions, and their callers, in place. Returns whether there
+    were any. Raises `CompileError` for unsupported ops."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     looping = [function for function in stablehlo_functions(functions) if _holds_loop(function, functions, ())]
     looping = convertible(module, ConvertStablehloToGraphPass.name, looping, strict=strict)
@@ -53,8 +50,7 @@ def convert_loops(module: ModuleOp, *, strict: bool = False) -> bool:
 def _source(
     module: ModuleOp, name: str, functions: Mapping[str, FuncOp], callees: set[str]
 ) -> tuple[ModuleOp, list[Value]]:
-    """Returns a copy of the module with @name as @main and with integers for quantised elements, and the parameters of
-    @name."""
+    """A copy of the module with @name as @main and integers for quantised elements, and the parameters of @name."""
     source = module.clone()
     copies = {op.sym_name.data: op for op in source.ops if isinstance(op, FuncOp)}
     needed = {each: functions[each] for each in (name, *callees) if each in functions}

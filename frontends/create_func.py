@@ -21,14 +21,13 @@ def create_func(
     """Create a module with one function of block loops that computes the tensors in `args` from the placeholders in
     `args`.
 
-    The parameters are `memref` buffers in this order, with the names of the tensors, also for results. Other tensors
-    become temporaries; a computed tensor in the list that another one reads remains a parameter. Variables in the list
-    become scalar parameters. Extents that are variables are dynamic, and equal for the same variable. `binds` and the
-    strides of placeholders give the layout of arrays that are not dense: `{C: te.decl_buffer((m, n), strides=(s, 1))}`.
-    Schedules rely on the conditions in `assume`, and calls check them: `[n % 32 == 0, m <= 1024]`.
+    Parameters are `memref` buffers in this order, named like the tensors, and scalars for variables. Other tensors are
+    temporaries. Extents that are variables are dynamic, and equal for the same variable. `binds` and the strides of
+    placeholders lay out arrays that are not dense: `{C: te.decl_buffer((m, n), strides=(s, 1))}`. Schedules rely on the
+    conditions in `assume`, which calls check: `[n % 32 == 0, m <= 1024]`.
 
-    Raises CompileError for placeholders that are read and not listed, for duplicate parameter names, for variables that
-    no listed extent or parameter determines, and for reduce axes outside their reduction.
+    Raises CompileError for placeholders that are read and not listed, duplicate parameter names, variables that no
+    listed extent or parameter determines, and reduce axes outside their reduction.
     """
     function = te_function(args, name, assume)
     module = ModuleOp([function])

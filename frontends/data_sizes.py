@@ -28,7 +28,7 @@ def _several(name: str, *args: object, **options: object) -> tuple[Value, ...]:
 
 
 def _number_of_true(tensor: Value) -> MatchShapeOp | None:
-    """Returns the op that binds the number of true elements of a tensor, in any shape."""
+    """Binds the number of true elements of a tensor, in any shape."""
     pending = [tensor.ssa]
     while isinstance(owner := pending[0].owner, Operation) and owner.name == _RESHAPE:
         pending = [owner.operands[0]]
@@ -45,10 +45,8 @@ def _number_of_true(tensor: Value) -> MatchShapeOp | None:
 
 
 class DataSizes:
-    """Creates operators that bind a new extent, in the function under construction.
-
-    `name` is that of the next bound extent, `most` an upper bound stated by the user.
-    """
+    """Creates operators that bind a new extent. `name` is that of the next one, `most` an upper bound stated by the
+    user."""
 
     def __init__(self, builder: BlockBuilder, name: str | None = None, most: KnownExtent | None = None) -> None:
         self._builder = builder
@@ -60,7 +58,7 @@ class DataSizes:
         return self._name is not None
 
     def extent(self, size: Value, most: Extent = None) -> KnownExtent:
-        """Returns the extent equal to an integer of rank 0, with upper bound `most`."""
+        """An integer of rank 0 as an extent of at most `most`."""
         if self._most is not None:
             most = self._most if most is None else choose("min", self._most, most)
         names = [] if self._name is None else [self._name]
@@ -72,8 +70,8 @@ class DataSizes:
         return ()
 
     def first(self, count: Value, *padded: tuple[Value, int], of: Value | None = None) -> tuple[Value, ...]:
-        """Returns the first `count` elements of each tensor along its axis. `count` is the number of true elements of
-        `of`; all counts of a tensor are one extent."""
+        """The first `count` elements of each tensor along its axis. `count` is the number of true elements of `of`,
+        whose counts are all one extent."""
         sizes = {value.shape[axis] for value, axis in padded}
         bound = None if of is None else _number_of_true(of)
         if bound is not None and self._name is None:
@@ -87,20 +85,20 @@ class DataSizes:
         )
 
     def nonzero(self, x: Value) -> Value:
-        """Returns a row of coordinates for each axis. A tensor of rank 0 has one axis."""
+        """A row of coordinates for each axis. A tensor of rank 0 has one axis."""
         places, count = _several("nonzero", _op("reshape", x, newshape=[1]) if x.ndim == 0 else x)
         (found,) = self.first(count, (places, 1), of=x)
         return found
 
     def compress(self, condition: Value, data: Value, axis: int | None = None) -> Value:
-        """Returns the slices along an axis at which the condition is true; without an axis, elements of the flat data.
-        The condition may be shorter than the axis, not longer."""
+        """The slices along an axis at which the condition, which may be shorter, is true; without an axis, elements of
+        the flat data."""
         found, count = _several("compress", condition, data, axis=axis)
         (kept,) = self.first(count, (found, 0 if axis is None else axis), of=condition)
         return kept
 
     def masked(self, data: Value, mask: Value, axis: int = 0) -> Value:
-        """Returns the slices at the true elements of a mask over the axes from `axis` on: `data[:, mask]`."""
+        """The slices at the true elements of a mask over the axes from `axis` on: `data[:, mask]`."""
         last = axis + mask.ndim
         if data.ndim < last:
             raise CompileError(f"a mask of shape {show_shape(mask.shape)} has more axes than {show_shape(data.shape)}")
@@ -109,13 +107,13 @@ class DataSizes:
         return self.compress(_op("reshape", mask, newshape=[length]), flat, axis)
 
     def repeated(self, counts: Value) -> Value:
-        """Returns each index of a vector of counts, repeated by its count."""
+        """Each index, repeated by its count."""
         ends = _op("cumsum", counts.astype("int64"), axis=0)
         total = self.extent(_op("sum", counts.astype("int64"), axis=[0]))
         return _op("searchsorted", ends, _op("iota", shape=[total]), side="right")
 
     def numbers(self, start: Value, limit: Value, step: Value) -> Value:
-        """Returns the numbers from `start` to `limit`, exclusive, of the dtype of all three."""
+        """The numbers from `start` to `limit`, exclusive, of the dtype of all three."""
         is_integer = "int" in start.dtype
         wide = "int64" if is_integer else "float64"
         first, last, gap = (value.astype(wide) for value in (start, limit, step))
@@ -130,9 +128,8 @@ class DataSizes:
     def unique(
         self, data: Value, axis: int | None = None, *, is_sorted: bool = True
     ) -> tuple[Value, Value, Value, Value]:
-        """Returns the distinct elements of the flat data, or slices along an axis; the first position of each; the
-        index of the value of each element; and the counts. The order is ascending if `is_sorted`, otherwise that of the
-        first positions."""
+        """Distinct elements of the flat data, or slices along an axis; their first positions; the index of each
+        element's value; and the counts. Ascending if `is_sorted`, otherwise in order of the first positions."""
         along, dtype = 0 if axis is None else axis, data.dtype
         numbers = data.astype("uint8") if dtype == "bool" else data
         values, indices, inverse, counts, count = _several("unique", numbers, axis=axis)
@@ -146,7 +143,7 @@ class DataSizes:
         return values, indices, inverse, counts
 
     def rows_of_boxes(self, kept: Value, counts: Value) -> Value:
-        """Returns the boxes that `nms` keeps, as rows of batch, class and box."""
+        """The boxes that `nms` keeps, as rows of batch, class and box."""
         room = _op("iota", shape=list(kept.shape), axis=kept.ndim - 1)
         places = self.nonzero(_op("less", room, _op("expand_dims", counts, axis=[kept.ndim - 1])))
         boxes = _op("gather_nd", kept, places)

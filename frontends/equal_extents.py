@@ -1,4 +1,4 @@
-"""Unify the symbols of a model that its operators require to be equal."""
+"""Unification of symbols of a model that its operators require to be equal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from weft.texpr.graph_operators import Operator
 
 
 def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
-    """Returns the pairs of extents that the operators of `values` require to be equal, in the order of the
-    operators."""
+    """Pairs of extents that operators require to be equal, in order."""
     found: list[tuple[Extent, Extent]] = []
     seen: set[Operation] = set()
     pending = [value.owner for value in values]
@@ -37,11 +36,8 @@ def assumed_equal(values: Iterable[SSAValue]) -> list[tuple[Extent, Extent]]:
 def unified(
     pairs: Iterable[tuple[Extent, Extent]], known: Mapping[str, KnownExtent], order: Sequence[str]
 ) -> Mapping[str, KnownExtent]:
-    """Solve `pairs` for symbols, given the solutions in `known`.
-
-    The earlier name in `order` replaces the later one. Equations without a solution remain conditions of their
-    operators.
-    """
+    """Solve `pairs`, given the solutions in `known`; the earlier name in `order` replaces the later one. Equations
+    without a solution remain conditions of operators."""
     rank = {name: at for at, name in enumerate(order)}
     found = dict(known)
     for pair in pairs:

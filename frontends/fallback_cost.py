@@ -18,8 +18,8 @@ _NO_OPERATORS = (ConstantOp, MakeTupleOp, TupleGetOp)
 
 
 def fallback_cost(imported: Callable[[], ModuleOp], library: str, runtime: str, option: str) -> list[str]:
-    """Returns a line for the error of a refused model: the operators that `runtime` computes after an import with the
-    fallback, and their share of all operators and of the bytes read and written. Empty if that import is refused too.
+    """Lines for the error of a refused model: the operators that `runtime` would compute, and their share of all
+    operators and of the bytes read and written. Empty if the fallback is refused too.
 
     The fallback calls registered functions `<library>.<operator>.<number>`; `option` is its spelling for users.
     """

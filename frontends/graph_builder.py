@@ -88,7 +88,7 @@ _BY_NAME = {operator.name.removeprefix("graph."): operator for operator in OPERA
 
 
 class Value:
-    """A tensor of a graph: a parameter, or the result of an op."""
+    """A parameter of a graph, or the result of an op."""
 
     def __init__(self, ssa: SSAValue) -> None:
         self.ssa = ssa
@@ -177,7 +177,7 @@ class Value:
         return _call("negative", self)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> Value:
-        """Operate on NumPy scalars as on Python numbers. Raises `TypeError` for arrays and NumPy's functions."""
+        """NumPy scalars are Python numbers. Raises `TypeError` for arrays and NumPy's functions."""
         name: str = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
         numbers = [value for value in inputs if not isinstance(value, Value)]
         if name in _BINARY and not options and all(map(_is_scalar, numbers)):
@@ -198,14 +198,14 @@ def _is_scalar(value: object) -> bool:
 
 @dataclass(frozen=True)
 class _Room:
-    """Extents that a result of either branch fits in, and the axes that a branch may fill in part."""
+    """Extents that both results fit in, and the axes that a branch may fill in part."""
 
     shape: Sequence[KnownExtent]
     axes: Sequence[int]
 
 
 def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
-    """Pairs of result types. Raises `CompileError` if ranks or element types differ."""
+    """Raises `CompileError` if ranks or element types differ."""
     groups = [cast("Sequence[Tensor]", function.function_type.outputs.data) for function in (first, second)]
     pairs = list(zip(*groups, strict=False))
     fits = len(groups[0]) == len(groups[1]) and all(
@@ -218,7 +218,7 @@ def _results_of(first: FuncOp, second: FuncOp) -> list[tuple[Tensor, Tensor]]:
 
 
 def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp], Mapping[str, MatchShapeOp]]) -> _Room:
-    """Returns the extents in which results of both types fit; the functions bind some names."""
+    """Extents in which results of both types fit; the functions bind some names."""
     shape, axes = list[KnownExtent](), list[int]()
     for axis, extents in enumerate(zip(*map(shape_of, types), strict=True)):
         rooms = [_greatest(extent, names) for extent, names in zip(extents, bound, strict=True)]
@@ -233,7 +233,7 @@ def _room(types: tuple[Tensor, Tensor], bound: tuple[Mapping[str, MatchShapeOp],
 
 
 def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
-    """Returns the maximum of an extent by the bounds of its names, or None if unknown."""
+    """A maximum by the bounds of names, or None if unknown."""
     while isinstance(extent, Expression) and (names := names_in(extent) & bound.keys()):
         most = {name: bound[name].bounds[bound[name].bound_names.index(name)] for name in names}
         if None in most.values() or not _grows_with(extent, names):
@@ -243,7 +243,7 @@ def _greatest(extent: Extent, bound: Mapping[str, MatchShapeOp]) -> Extent:
 
 
 def _grows_with(extent: Expression, names: Collection[str]) -> bool:
-    """Returns whether all terms with these names are products of names with a positive factor."""
+    """Whether all terms with these names are products of names with a positive factor."""
     return all(
         names_in(Expression(((monomial, 1),))).isdisjoint(names)
         or (factor > 0 and all(isinstance(atom, str) for atom in monomial))
@@ -252,8 +252,8 @@ def _grows_with(extent: Expression, names: Collection[str]) -> bool:
 
 
 def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value:
-    """Returns a parameter of a function. Raises `CompileError` for an invalid shape or dtype, and for a name that is
-    not an ASCII identifier."""
+    """Returns a parameter. Raises `CompileError` for an invalid shape or dtype, and for a name that is no ASCII
+    identifier."""
     if not (isinstance(name, str) and name.isidentifier() and name.isascii()):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompileError(f"var: a name is a word, got {shown(name)}")
     block = Block(arg_types=[tensor_type(_shape(shape, f"var {name}"), type_of(checked_dtype(dtype)))])
@@ -263,10 +263,8 @@ def var(name: str, shape: Sequence[ExtentLike], dtype: str = "float32") -> Value
 
 
 def const(array: ArrayLike, dtype: str | None = None) -> Value:
-    """Returns a constant; Python floats are float32 by default.
-
-    Raises `CompileError` for an unknown dtype, and for an integer that does not fit it.
-    """
+    """Returns a constant; Python floats are float32 by default. Raises `CompileError` for an unknown dtype, and for an
+    integer that does not fit it."""
     import numpy as np
 
     if dtype is None and not hasattr(array, "dtype"):
@@ -285,11 +283,8 @@ def call_dps(
 def call_dps(
     callee: str, args: Sequence[Value], shape: Sequence[Any], dtype: str | list[str] | tuple[str, ...] = "float32"
 ) -> Value | tuple[Value, ...]:
-    """Call a registered function (`weft.register_func`). It writes a tensor, or several if `dtype` and `shape` are
-    lists.
-
-    Raises `CompileError` for an invalid shape or dtype, and for arguments that are not values.
-    """
+    """Call a registered function (`weft.register_func`) that writes a tensor, or several if `dtype` and `shape` are
+    lists. Raises `CompileError` for an invalid shape or dtype, and for arguments that are not values."""
     several = not isinstance(dtype, str)
     shapes, dtypes = (list(shape), list(dtype)) if several else ([shape], [dtype])
     if len(shapes) != len(dtypes):
@@ -317,7 +312,7 @@ def _shape(shape: Sequence[ExtentLike], what: str) -> list[Extent]:
 
 
 def operator(name: str) -> Callable[..., Value | tuple[Value, ...]]:
-    """Returns an operator as a function of values. Raises `AttributeError` for an unknown one."""
+    """An operator as a function of values. Raises `AttributeError` for an unknown one."""
     found = _BY_NAME.get(name)
     if found is None:
         raise AttributeError(f"there is no operator '{name}'{did_you_mean(name, _BY_NAME)}")
@@ -394,7 +389,7 @@ def _property(label: str, name: str, value: object) -> Attribute:
 
 
 class BlockBuilder:
-    """Builds a module of graph functions. One function is open at a time, with at most one open dataflow region."""
+    """Builds a module of graph functions, one at a time, with at most one open dataflow region."""
 
     def __init__(self, module: ModuleOp | None = None) -> None:
         self._module = ModuleOp([]) if module is None else module
@@ -417,7 +412,7 @@ class BlockBuilder:
     ) -> Generator[None]:
         """Open the body of a function, which `emit_func_output` ends. Raises `CompileError` for a name in use.
 
-        Parameters are named like their variables, but `x_0` becomes `x0`, because name hints drop the number.
+        Parameters are named like their variables, but `x_0` becomes `x0`: name hints drop the number.
         """
         if self._function is not None:
             raise CompileError(f"function @{name} begins in @{self._function.sym_name.data}, which has not ended")
@@ -498,11 +493,8 @@ class BlockBuilder:
         return value
 
     def emit_te(self, function: Callable[..., object], *args: object, **options: object) -> Value | tuple[Value, ...]:
-        """Call a function of tensor expressions on placeholders of the values' shapes. Extents (`Value.shape`) are
-        mapped to the same variables. Equal functions are shared.
-
-        Raises `CompileError` if the function does or returns other objects than tensors.
-        """
+        """Call a function of tensor expressions on placeholders of the values' shapes, with a variable per extent.
+        Equal functions are shared. Raises `CompileError` if the function does or returns other objects than tensors."""
         self._open("emit_te")
         wanted = getattr(function, "__name__", "te").replace("<lambda>", "te")
         values = [arg for arg in args if isinstance(arg, Value)]
@@ -533,7 +525,7 @@ class BlockBuilder:
         return found
 
     def _shared(self, function: FuncOp) -> str:
-        """Returns the name of an equal earlier function, or of `function`, which is added."""
+        """Adds the function unless the module has an equal one. Returns the name."""
         name = function.sym_name.data
         for other in self._made:
             function.sym_name = other.sym_name
@@ -545,7 +537,7 @@ class BlockBuilder:
         return self.add_function(function)
 
     def call_tir(self, callee: str, args: Sequence[Value], types: Sequence[Attribute]) -> Value | tuple[Value, ...]:
-        """Call a function of the module on tensors. Raises `CompileError` if the module has no such function."""
+        """Call a function of the module on tensors. Raises `CompileError` if there is none."""
         known = {name for name, op in named_ops(self._module).items() if isinstance(op, FuncOp)}
         if callee not in known:
             raise CompileError(f"call_tir: the module has no function @{callee}{did_you_mean(callee, known)}")
@@ -554,7 +546,7 @@ class BlockBuilder:
     def call_dps(
         self, callee: str, args: Sequence[Value], shape: Sequence[ExtentLike], dtype: str = "float32"
     ) -> Value:
-        """Emit a call of a registered function; see `weft.graph.call_dps`."""
+        """See `weft.graph.call_dps`."""
         return self.emit(call_dps(callee, args, shape, dtype))
 
     def match_shape(
@@ -567,8 +559,8 @@ class BlockBuilder:
             (k,) = bb.match_shape(count, ["k"], at_most=["n"])
             places = G.prefix(places, (1, k))
 
-        Raises `CompileError` for sizes that are not integers, if the numbers of names, bounds and sizes differ, and for
-        a name that the function has already.
+        Raises `CompileError` for sizes that are not integers, different numbers of names, bounds and sizes, and a name
+        that the function has already.
         """
         function, block = self._open("match_shape")
         self.emit(sizes)
@@ -595,7 +587,6 @@ class BlockBuilder:
         return tuple(map(symbol, wanted))
 
     def extent_names(self) -> set[str]:
-        """Names of extents that parameters and ops of the open function bind."""
         function, _ = self._open("extent_names")
         shapes = [shape_of(a.type) for a in function.args if isinstance(a.type, TensorType)]
         block, found = self._block, {name for shape in shapes for extent in shape for name in names_in(extent)}
@@ -615,10 +606,9 @@ class BlockBuilder:
 
             y = bb.emit_if(G.greater(G.sum(x), 0.0), lambda a: G.relu(a), lambda a: a, x)
 
-        The results of both have the same ranks and element types. If extents differ or depend on data, each function
-        returns a tensor of the maximum extents and its extents, which are bound after the conditional. Raises
-        `CompileError` for other results, for unbounded extents that depend on data, and if a function uses outer
-        values.
+        Results have equal ranks and element types. If extents differ or depend on data, each function returns a tensor
+        of the maximum extents and its extents, bound after the conditional. Raises `CompileError` for other results,
+        for unbounded extents that depend on data, and if a function uses outer values.
         """
         given = [self.emit(value) for value in (condition, *args)]
         if given[0].shape != () or given[0].dtype != "bool":
@@ -642,7 +632,7 @@ class BlockBuilder:
         return kept[0] if len(kept) == 1 else tuple(kept)
 
     def _fill(self, function: FuncOp, rooms: Sequence[_Room]) -> None:
-        """Pad the results of a function to the common extents, and append the extents that differ."""
+        """Pad results to the common extents, and append the extents that differ."""
         if not any(room.axes for room in rooms):
             return
         end = cast("ReturnOp", function.body.block.last_op)
@@ -723,8 +713,8 @@ class BlockBuilder:
         carried: Sequence[Value],
         captured: Sequence[Value] = (),
     ) -> Value | tuple[Value, ...]:
-        """Call `body` with the carried and the captured values while `test` of the same values is true; `test` returns
-        a bool of rank 0, and `body` the next carried values.
+        """Call `body` with the carried and the captured values while `test` of them is true; `test` returns a bool of
+        rank 0, and `body` the next carried values.
 
             x = bb.emit_while(lambda x, end: G.less(G.sum(x), end), lambda x, end: G.add(x, x), [x], [end])
 
@@ -751,8 +741,8 @@ class BlockBuilder:
         *,
         has_bounds: bool = False,
     ) -> FuncOp:
-        """Trace `function` into a private function, which is open meanwhile, so that it may contain loops and branches.
-        Raises `CompileError` for a result whose extent the function binds, unless the caller `has_bounds` for it."""
+        """Trace `function` into a private function, open meanwhile, so that it may contain loops and branches. Raises
+        `CompileError` for a result whose extent it binds, unless the caller `has_bounds` for it."""
         names = value_names([hint or f"arg{at}" for at, hint in enumerate(hints)])
         block = Block(arg_types=types)
         for argument, name in zip(block.args, names, strict=True):
@@ -783,8 +773,7 @@ class BlockBuilder:
         return traced
 
     def _bind_names(self, functions: Sequence[FuncOp], count: int) -> list[SSAValue]:
-        """Add parameters to the functions of a loop or a conditional, so that their axes bind all names in the
-        functions. Returns the values to pass."""
+        """Add parameters to the functions, so that their axes bind all names in them. Returns the values to pass."""
         given = [self._passed.pop(function, []) for function in functions]
         found = [value for values in given for value in values]
         for own, function in enumerate(functions):
@@ -805,7 +794,7 @@ class BlockBuilder:
     def _with_axis(
         self, name: str, function: FuncOp, enclosing: Sequence[FuncOp | None], *blocks: Block
     ) -> SSAValue | None:
-        """Returns a value with an axis called `name`; one of an enclosing function becomes a parameter."""
+        """A value with an axis called `name`; one of an enclosing function becomes a parameter."""
         results = [
             result
             for block in dict.fromkeys((function.body.block, *blocks))
@@ -851,7 +840,7 @@ class BlockBuilder:
         remove_function(self._module, name)
 
     def add_function(self, function: FuncOp) -> str:
-        """Add a function, such as one over buffers, under a free name. Returns the name."""
+        """Add a function under a free name. Returns the name."""
         function.sym_name = StringAttr(free_name(function.sym_name.data, self._taken()))
         self._module.body.block.add_op(function)
         return function.sym_name.data
@@ -892,7 +881,6 @@ class BlockBuilder:
 
 
 def _unbound_names(function: FuncOp) -> set[str]:
-    """Names of extents that neither parameters nor ops bind."""
     given = [e for argument in function.args if isinstance(argument.type, TensorType) for e in shape_of(argument.type)]
     used = {name for extent in given for name in names_in(extent)}
     for op in function.walk():
@@ -919,7 +907,7 @@ def _add_parameter(function: FuncOp, place: int, value: SSAValue) -> SSAValue:
 
 
 def bind_params(module: ModuleT, function: str, values: Mapping[str, ArrayLike]) -> ModuleT:
-    """Returns a copy with parameters of a function replaced by constants; see `graph_bind_params.bind_params`."""
+    """A copy with parameters of a function replaced by constants; see `graph_bind_params.bind_params`."""
     copy = module.clone()
     bind_in_place(copy, function, values)
     return copy

@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Sized:
-    """Results with extents that depend on data; `build` makes them in a function under construction."""
+    """Results with extents that depend on data; `build` makes them."""
 
     build: Callable[[DataSizes], Any]
 
@@ -36,7 +36,7 @@ def _op(name: str, *args: Any, **options: Any) -> Any:
 
 
 def scalar_of(value: Any) -> Any:
-    """Returns the number in a constant of rank 0; other values are unchanged."""
+    """The number in a constant of rank 0; other values are unchanged."""
     if isinstance(value, Value) and isinstance(value.ssa.owner, ConstantOp) and not value.shape:
         return np.asarray(array_of_dense(dense_value(value.ssa.owner))).item()
     return value
@@ -54,7 +54,7 @@ def _shape(shape: Any) -> tuple[Any, ...]:
 def nll_loss(
     predictions: Value, targets: Value, weights: Value | None = None, reduction: str = "mean", ignore_index: int = -100
 ) -> Any:
-    """Returns the loss of log probabilities; the class axis is 1, or the only one."""
+    """The loss of log probabilities; the class axis is 1, or the only one."""
     axis = min(predictions.ndim - 1, 1)
     counts = _op("not_equal", targets, ignore_index)
     kept = _op("where", counts, targets, 0)
@@ -74,7 +74,6 @@ def cross_entropy_with_logits(predictions: Value, labels: Value) -> Any:
 
 
 def slice_scatter(input_tensor: Value, src: Value, start: Any, end: Any, step: Any, axis: int = 0) -> Any:
-    """Replace a slice along an axis."""
     extent = input_tensor.shape[axis]
     if not isinstance(extent, int):
         raise CompileError("slice_scatter: the axis has a constant extent in weft")
@@ -117,14 +116,12 @@ def collapse_sum_to(data: Value, shape: Any) -> Any:
 
 
 def _places(indices: Any) -> Value:
-    """Indices of the first axes, broadcast and stacked on a last axis."""
     parts = [_op("cast", part, "int64") for part in items(indices)]
     shape = _shape(np.broadcast_shapes(*(part.shape for part in parts)))
     return _op("stack", [_op("broadcast_to", part, shape) for part in parts], -1)
 
 
 def _axes_first(places: Value) -> Value:
-    """Indices with their last axis, that of the dimensions, first."""
     return _op("transpose", places, [places.ndim - 1, *range(places.ndim - 1)])
 
 
@@ -142,7 +139,7 @@ def index_put(data: Value, indices: Any, values: Value, accumulate: bool = False
 
 
 def affine_grid(data: Value, size: Any, align_corners: bool = True) -> Any:
-    """Returns the coordinates of each pixel after the map `data`, of shape (batch, 2, 3)."""
+    """Coordinates of each pixel after the map `data`, (batch, 2, 3)."""
     height, width = cast("tuple[int, int]", items(size))
     lines = [
         np.linspace(-1, 1, extent) if align_corners else (2 * np.arange(extent) + 1) / extent - 1
@@ -163,7 +160,7 @@ def hamming_window(
 
 
 def median(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
-    """Returns the lower median along an axis, with its indices; over several axes, only the values."""
+    """The lower median, with its indices along one axis."""
     axes = [at % x.ndim for at in cast("tuple[int, ...]", items(axis))] if axis is not None else list(range(x.ndim))
     order = [at for at in range(x.ndim) if at not in axes] + axes
     kept = [x.shape[at] for at in order[: x.ndim - len(axes)]]
@@ -188,7 +185,7 @@ def std(x: Value, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def nonzero(x: Value) -> Sized:
-    """Returns the coordinates of nonzero elements, a row for each axis."""
+    """The coordinates of nonzero elements, a row for each axis."""
     return Sized(lambda sizes: sizes.nonzero(x))
 
 
@@ -200,8 +197,8 @@ def unique(
     return_counts: Any = False,
     axis: Any = None,
 ) -> Sized:
-    """Returns the distinct elements or slices; optionally the first positions, the places of the elements' values, and
-    the counts."""
+    """Distinct elements or slices; optionally the first positions, the places of the elements' values, and the
+    counts."""
 
     def build(sizes: DataSizes) -> Any:
         along = scalar_of(axis)
@@ -237,7 +234,7 @@ def batch_norm(
     data: Value, gamma: Value, beta: Value, moving_mean: Value, moving_var: Value, axis: int = 1,
     epsilon: float = 1e-5, center: bool = True, scale: bool = True, momentum: float = 0.1, training: bool = True,
 ) -> Any:  # fmt: skip
-    """Returns the normalized tensor, and the statistics, which training updates."""
+    """The normalized tensor, and the statistics, which training updates."""
     axes = [at for at in range(data.ndim) if at != axis % data.ndim]
     if not training:
         used = (moving_mean, moving_var)
@@ -252,7 +249,7 @@ def batch_norm(
 
 
 def channels_first(function: Callable[[Value], Any], data: Value, axis: int) -> Any:
-    """Apply a function with channels on axis 1 to a tensor with channels on another axis."""
+    """Apply a function of channels on axis 1."""
     order = [at for at in range(data.ndim) if at != axis % data.ndim]
     order.insert(1, axis % data.ndim)
     if order == list(range(data.ndim)):

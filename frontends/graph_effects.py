@@ -41,7 +41,7 @@ def _call(name: str, function: Callable[..., None], values: Sequence[Value], sha
 
 
 def after(value: Value, token: Value) -> Value:
-    """Returns a copy that is computed after an effect."""
+    """A copy that is computed after an effect."""
 
     def copy(given: Any, _: Any, result: Any) -> None:
         result[...] = given

@@ -39,13 +39,11 @@ Build: TypeAlias = Callable[[Captures], "Value | None"]
 
 
 def match(pattern: Pattern, value: Value) -> Captures | None:
-    """Returns the values named by a match, or None."""
     found = pattern.match(value)
     return None if found is None else _captures(found)
 
 
 def find(target: ModuleOp | FuncOp, pattern: Pattern) -> Iterator[Mapping[str, Value]]:
-    """Yields the matches of the pattern in the graph functions of a module, or in a function."""
     for function in _functions(target):
         for operation in function.walk():
             for result in operation.results if operation.dialect_name() == DIALECT else ():
@@ -59,9 +57,9 @@ def rewrite(target: ModuleOp | FuncOp, pattern: Pattern, build: Build, *, allow_
     module or in a function. Returns the number of replacements.
 
     `build` returns a value of the same type, created by the operators of `weft.graph`, or None to keep the match.
-    Matching starts at the last operator, and new operators are not matched again. Matches end in operators of one
-    result. A match whose inner operator has other uses is kept unless `allow_shared`, because that operator would be
-    computed in addition to the replacement.
+    Matching starts at the last operator; new operators are not matched again. Matches end in operators of one result.
+    Unless `allow_shared`, a match whose inner operator has other uses is kept, because that operator would be computed
+    in addition to the replacement.
 
     Raises `CompileError` for a replacement of another type, and if an operator rejects its operands; earlier
     replacements remain.

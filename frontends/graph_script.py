@@ -165,7 +165,6 @@ class GraphPrinter:
             else:
                 is_positional = False
                 continue
-            # no keyword may follow a variadic argument
             is_positional = is_positional and (name in groups or (bool(rest) and at < rest[0]))
             is_plain = is_positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
             texts.append(text if is_plain else f"{name}={text}")

@@ -17,8 +17,8 @@ INPLACE = " in place "
 
 
 def functional(module: ModuleOp, name: str, count: int) -> str:
-    """Returns the name of a function that writes results instead of its first `count` arguments; added if the module
-    lacks it. `name` contains the places of the results: `inc in place 0_-1`."""
+    """A function that writes results instead of its first `count` arguments, added if the module lacks it. `name`
+    contains the places of the results: `inc in place 0_-1`."""
     source, _, places = name.partition(INPLACE)
     made = f"{source}_of_{places.replace('-1', 'new')}"
     if made in function_names(module):

@@ -1,4 +1,4 @@
-"""Export functions of JAX to StableHLO: the text, and the names and shapes of parameters."""
+"""Export of JAX functions to StableHLO: the text, and the names and shapes of parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.support.errors import CompileError
 
 
 def jax_module(name: str = "jax") -> Any:
-    """Returns JAX or one of its modules. Raises `CompileError` if it is not installed."""
+    """JAX or one of its modules. Raises `CompileError` if it is not installed."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -30,7 +30,7 @@ def jax_module(name: str = "jax") -> Any:
 
 
 def readable_array(leaf: Any) -> Any:
-    """Convert an array of another package, such as PyTorch, to one of JAX by DLPack; other values are unchanged."""
+    """Arrays of other packages become JAX's by DLPack; other values are unchanged."""
     if isinstance(leaf, np.ndarray | np.generic) or not hasattr(leaf, "__dlpack__"):
         return leaf
     if isinstance(leaf, jax_module().Array):
@@ -41,7 +41,7 @@ def readable_array(leaf: Any) -> Any:
 def exported(
     function: Any, args: Sequence[Any], keywords: dict[str, Any], shapes: Any, constraints: Sequence[str]
 ) -> Any:
-    """Returns the `jax.export.Exported` of a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
+    """Exports a function on example arguments: arrays, or `jax.ShapeDtypeStruct`s.
 
     `shapes` states symbolic dimensions in the form of `jax.export.symbolic_args_specs`. An exported function takes no
     examples. Raises `TypeError` if `function` is not a function, and for examples that are not arrays.
@@ -62,7 +62,7 @@ def exported(
             raise TypeError(f"from_jax: expected an array as example {where}, got {type(leaf).__name__} {leaf!r:.60}")
     if shapes is not None:
         given = (export.symbolic_args_specs(given[0], shapes, constraints), keywords)
-    # With this partitioner shardings are custom calls, which a single device ignores, not ops of a separate dialect.
+    # With this partitioner shardings are custom calls, which a single device ignores.
     partitioner = jax.config.jax_use_shardy_partitioner
     jax.config.update("jax_use_shardy_partitioner", False)
     try:
@@ -73,7 +73,7 @@ def exported(
 
 
 def parameter_names(program: Any, function: Any) -> list[str]:
-    """Returns a name for each leaf of the arguments: the parameter of the function, and the path in it."""
+    """The parameter of the function, and the path of each leaf in it."""
     tree = jax_module("jax.tree_util")
     args, keywords = tree.tree_unflatten(program.in_tree, list(range(program.in_tree.num_leaves)))
     names = [f"arg{at}" for at in range(len(args))]
@@ -98,8 +98,7 @@ def parameter_names(program: Any, function: Any) -> list[str]:
 
 
 def parameters(program: Any, module: ModuleOp, names: Sequence[str]) -> list[Value]:
-    """Returns variables for the parameters of @main, a subset of the leaves of the arguments. Symbolic dimensions keep
-    their names."""
+    """Parameters of @main, a subset of the leaves. Symbolic dimensions keep their names."""
     main = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     found: list[Value] = []
     for leaf, argument in zip(program.module_kept_var_idx, main.args, strict=True):

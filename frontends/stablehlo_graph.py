@@ -1,10 +1,7 @@
-"""Convert functions of StableHLO, as `jax.export` prints them, to graph functions.
+"""Conversion of functions of StableHLO, as `jax.export` prints them, to graph functions.
 
-Loops and branches become `graph.while`, `graph.loop` and `graph.if`. Each value has a level: the number of loops and
-branches that precede it on its longest path. The ops of one level form one function of tensor expressions, by
-`convert-stablehlo-to-te`, which is called before the loops that use its results.
-
-Constants and arithmetic on extents have no level: each function that uses them recomputes them.
+Loops and branches become `graph.while`, `graph.loop` and `graph.if`, the ops of each level between them one function of
+tensor expressions (`docs/decisions/0113-jax.md`).
 """
 
 from __future__ import annotations
@@ -47,8 +44,8 @@ from weft.texpr.tensor import ComputeOp, Tensor
 
 
 def import_stablehlo(builder: BlockBuilder, module: ModuleOp, parameters: Sequence[Value], name: str = "main") -> None:
-    """Add the function @main of `module` to a builder as `name`. `parameters` are variables with named extents.
-    `module` is changed. Raises `CompileError` for unsupported ops."""
+    """Add @main of `module`, which is changed, to a builder as `name`. `parameters` are variables with named extents.
+    Raises `CompileError` for unsupported ops."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
     main = functions.get("main")
     if main is None:
@@ -98,7 +95,7 @@ _SIZE_OPERANDS: Mapping[str, int] = {
 
 
 def _sources_of_sizes(block: Block) -> set[SSAValue]:
-    """Returns the values from which ops in a block and its regions compute sizes by arithmetic, including the sizes."""
+    """Values from which ops compute sizes by arithmetic, including the sizes."""
     found: set[SSAValue] = set()
     pending = [
         value for op in block.walk() if op.name in _SIZE_OPERANDS for value in op.operands[_SIZE_OPERANDS[op.name] :]
@@ -119,19 +116,19 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _is_control(op: Operation) -> bool:
-    """Returns whether an op is a loop, or a conditional with branches that are not merely elementwise."""
+    """Loops, and conditionals with branches that are not merely elementwise."""
     if isinstance(op, _BRANCHES):
         return not all(_is_elementwise(inner) for region in op.regions for inner in region.block.ops)
     return isinstance(op, WhileOp) or is_registered_call(op)
 
 
 def is_registered_call(op: Operation) -> bool:
-    """Returns whether the callee is registered by the user and has no tensor expression."""
+    """Whether the user registered the callee, without a tensor expression."""
     return isinstance(op, stablehlo.CustomCallOp) and op.call_target_name.data not in CUSTOM_CALLS
 
 
 def _is_elementwise(op: Operation) -> bool:
-    """Returns whether each element depends on a few elements, so that it costs nothing unless it is used."""
+    """Whether each element depends on a few elements, so that unused ones cost nothing."""
     return is_constant(op) or isinstance(op, (ElementwiseOp, *_RETURNS)) or op.name in _OF_SIZES
 
 
@@ -150,8 +147,6 @@ class _Level:
 
 
 class _Importer:
-    """Emits StableHLO into the open function of a builder."""
-
     def __init__(
         self,
         builder: BlockBuilder,
@@ -165,7 +160,7 @@ class _Importer:
         self._rematerialized: dict[SSAValue, bool] = {}
 
     def results(self, block: Block, wanted: Sequence[SSAValue], env: Mapping[SSAValue, Value]) -> list[Value]:
-        """Emit values of a block; `env` maps captured values and arguments."""
+        """`env` maps captured values and arguments."""
         known = dict(env)
         ops = [op for op in block.ops if not isinstance(op, _RETURNS)]
         for level in self._levels(ops, wanted, known):
@@ -175,7 +170,7 @@ class _Importer:
         return [known[value] for value in wanted]
 
     def _is_cheap(self, value: SSAValue) -> bool:
-        """Returns whether a value is a constant, a splat, or integers computed only from constants and extents."""
+        """A constant, a splat, or integers computed only from constants and extents."""
         if value in self._sizes:
             return True
         if value not in self._rematerialized:
@@ -193,13 +188,13 @@ class _Importer:
         return is_short and is_arithmetic and bool(op.operands) and all(map(self._is_cheap, op.operands))
 
     def _sources(self, value: SSAValue) -> Iterable[SSAValue]:
-        """Returns the value, or the values whose extents it is computed from."""
+        """The value, or the values whose extents it is computed from."""
         if not self._is_cheap(value) or value in self._sizes:
             return (value,)
         return (source for operand in cast("OpResult", value).op.operands for source in self._sources(operand))
 
     def _leaves(self, values: Iterable[SSAValue], known: Mapping[SSAValue, Value]) -> list[SSAValue]:
-        """Returns the values of `known` from which some values are computed cheaply."""
+        """The values of `known` from which some values are computed cheaply."""
         found: dict[SSAValue, None] = {}
         pending = list(values)
         while pending:
@@ -237,12 +232,11 @@ class _Importer:
         return levels
 
     def _segment(self, ops: Sequence[Operation], outputs: Sequence[SSAValue], known: dict[SSAValue, Value]) -> None:
-        """Emit a function of tensor expressions that computes `outputs`; the assertions in `ops` become
-        preconditions."""
+        """The function computes `outputs`; the assertions in `ops` become preconditions."""
         if not outputs:
             return
         asserted = [op for op in ops if isinstance(op, stablehlo.CustomCallOp) and not op.results]
-        # Arithmetic on extents relies on assertions: they are first.
+        # Arithmetic on extents relies on assertions.
         before = _needed((value for op in asserted for value in op.operands), known)
         needed = [*before, *asserted]
         needed += [op for op in _needed(outputs, known) if op not in before]
@@ -305,7 +299,7 @@ class _Importer:
         if any(DYNAMIC_INDEX in shape for shape in shapes):
             raise CompileError.at(op, f"{op.name}: the shapes of the results of @{name} are not known")
         found = call_dps(name, self._values(op.operands, known), shapes, [_dtype(result) for result in op.results])
-        self._builder.emit(found[0])  # it defines the other results too
+        self._builder.emit(found[0])
         return dict(zip(op.results, found, strict=True))
 
     def _part(self, block: Block, wanted: Sequence[SSAValue], inside: Sequence[SSAValue]) -> Callable[..., list[Value]]:
@@ -322,7 +316,7 @@ class _Importer:
         return dict(zip(op.results, _several(found), strict=True))
 
     def _extent(self, value: SSAValue, known: Mapping[SSAValue, Value]) -> KnownExtent | None:
-        """Returns the extent equal to a cheap value; None for others, and for unsupported sums."""
+        """None for expensive values and unsupported sums."""
         op = value.owner
         match op:
             case stablehlo.DenseConstantOp() | arith.ConstantOp():
@@ -338,7 +332,7 @@ class _Importer:
     def _loop(
         self, op: WhileOp, scan: Scan, steps: KnownExtent, known: Mapping[SSAValue, Value]
     ) -> Mapping[SSAValue, Value]:
-        """Emits a loop over rows; stacks of rows are not carried."""
+        """Stacks of rows are not carried."""
         block = op.body.block
         rows = [row for row in scan.rows if row.source in known and known[row.source].shape[0] == steps]
         stacks = scan.stacks
@@ -393,7 +387,7 @@ class _Importer:
             return _several(self._builder.emit_if(index, parts[0], parts[1], *given))
 
         def choose(first: int, index: Value, *values: Value) -> Sequence[Value]:
-            """Select from branch `first` on; the last branch is for numbers out of range."""
+            """Branches from `first` on; the last is for numbers out of range."""
             if first == len(parts) - 1:
                 return parts[first](*values)
 

@@ -18,8 +18,6 @@ from weft.dialects.stablehlo import CompareOp, DenseConstantOp, TensorOp, WhileO
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a tensor from outside the loop."""
-
     source: SSAValue
     value: SSAValue
     is_reversed: bool
@@ -27,7 +25,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Stack:
-    """A carried tensor that no step reads, and of which each step writes a row."""
+    """A carried tensor of which each step writes a row, and reads none."""
 
     place: int
     """Index among the carried values."""
@@ -52,7 +50,7 @@ class Scan:
 
 
 def scan_of(op: WhileOp) -> Scan | None:
-    """Match a loop over rows, or return None. Requires that each step changes all carried values."""
+    """None for other loops. Requires that each step changes all carried values."""
     test = cast("Operation", op.cond.block.last_op).operands[0].owner
     if not isinstance(test, CompareOp) or test.comparison_direction.data != "LT":
         return None
@@ -83,7 +81,6 @@ def _is_inside(value: SSAValue, block: Block) -> bool:
 
 
 def _number(value: SSAValue) -> int | None:
-    """Returns the integer of a constant, or None for other values."""
     if (
         isinstance(value, OpResult)
         and isinstance(value.op, DenseConstantOp)
@@ -103,7 +100,7 @@ def _shape(value: SSAValue) -> Sequence[int]:
 
 
 def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Returns True for `n - i - 1`, False for `i`, else None."""
+    """True for `n - i - 1`, False for `i`, else None."""
     if index is counter:
         return False
     outer = index.owner
@@ -118,7 +115,6 @@ def _is_reversed(index: SSAValue, counter: SSAValue, bound: SSAValue) -> bool | 
 
 
 def _direction(starts: Sequence[SSAValue], counter: SSAValue, bound: SSAValue) -> bool | None:
-    """Returns whether a slice that starts at a row is in reverse order, or None if it does not start at one."""
     if not starts or any(_number(start) != 0 for start in starts[1:]):
         return None
     return _is_reversed(starts[0], counter, bound)
@@ -130,7 +126,7 @@ def _lone_use(value: SSAValue) -> Operation | None:
 
 
 def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Row | None:
-    """Matches the row that a dynamic slice and a reshape read."""
+    """The row that a dynamic slice and a reshape read."""
     if op.name != "stablehlo.dynamic_slice" or _is_inside(op.operands[0], loop.body.block):
         return None
     direction = _direction(op.operands[1:], counter, bound)
@@ -146,12 +142,12 @@ def _row(op: Operation, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Ro
 
 
 def _covers(extent: int, bound: SSAValue) -> bool:
-    """Returns whether a tensor has a row for each step; symbolic extents are compared later."""
+    """Whether a tensor has a row for each step; symbolic extents are compared later."""
     return (number := _number(bound)) == extent or (extent == DYNAMIC_INDEX and number is None)
 
 
 def _stack(place: int, value: SSAValue, loop: WhileOp, counter: SSAValue, bound: SSAValue) -> Stack | None:
-    """Matches the carried tensor of which a dynamic update writes a row."""
+    """The tensor of which a dynamic update writes a row."""
     op, argument = value.owner, loop.body.block.args[place]
     if not isinstance(op, TensorOp) or op.name != "stablehlo.dynamic_update_slice" or op.operands[0] is not argument:
         return None

@@ -1,9 +1,9 @@
-"""Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`,
-`weft.lower(s, [A, C])`.
+"""Schedules of tensor expressions by stages: `s = te.create_schedule(C.op)`, `s[C].split(...)`, `weft.lower(s, [A,
+C])`.
 
-Requests run as schedule primitives, which check them, when the function is created. Caches and factored reductions run
-first, since they create stages. Then stages are scheduled from the last to the first: compute_at or compute_inline,
-then the other requests in order.
+Requests run as schedule primitives, which check them, when the function is created: caches and factored reductions,
+which create stages, then for each stage, from the last to the first, compute_at or compute_inline and the other
+requests in order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ AnyAxis: TypeAlias = IterVar | Axis
 
 @dataclass(eq=False)
 class MadeOp(ComputeOp):
-    """The op of a stage that a cache or a factored reduction created, or of the rest of the original."""
+    """The op of a stage created by a cache or a factored reduction, or of the rest of the original."""
 
     reduced: tuple[AnyAxis, ...] = ()
 
@@ -77,13 +77,12 @@ class _Run:
         return self.loops[axis]
 
     def take(self, axis: AnyAxis) -> LoopHandle:
-        """Remove and return the loop of an axis that is split or fused."""
         loop = self.loop(axis)
         del self.loops[axis]
         return loop
 
     def enter(self, stage: Stage, block: BlockHandle, axes: Sequence[AnyAxis] | None = None) -> None:
-        """Set the block of a stage. Its innermost loops are those of `axes`, by default all."""
+        """The innermost loops of the block are those of `axes`, by default all."""
         self.blocks[stage] = block
         own = [*stage.op.axis, *stage.op.reduce_axis] if axes is None else list(axes)
         loops = self.schedule.get_loops(block)
@@ -99,7 +98,7 @@ def _gone(axis: AnyAxis) -> CompileError:
 
 @checked_methods
 class Stage:
-    """The requested schedule of one tensor's computation. Methods and parameters are those of TVM's stages."""
+    """The requested schedule of one tensor's computation, with TVM's methods and parameters."""
 
     def __init__(self, schedule: StageSchedule, op: ComputeOp) -> None:
         self._schedule = schedule
@@ -116,7 +115,7 @@ class Stage:
         return tuple(self._leaves)
 
     def _ask_of(self, axis: AnyAxis, step: Callable[[Schedule, LoopHandle], None]) -> None:
-        """Request a step after which `axis` still has its loop."""
+        """`axis` keeps its loop."""
         self._require(axis)
         self._requests.append(lambda run: step(run.schedule, run.loop(axis)))
 
@@ -129,7 +128,7 @@ class Stage:
     def _require(self, *axes: AnyAxis) -> None:
         """Raises CompileError for an axis that is no loop of this stage."""
         for axis in axes:
-            if axis not in set(self._leaves):  # because == on axes builds an expression
+            if axis not in set(self._leaves):  # == on axes builds an expression
                 if axis in self._schedule.consumed:
                     raise _gone(axis)
                 raise error(f"axis '{axis.name}' is not an axis of stage '{self.op.name}'")
@@ -349,9 +348,8 @@ class StageSchedule:
         """Reduce in two steps: partial results for each iteration of `axis`, a loop of the reduction, in a new
         dimension at `factor_axis`, then their reduction in the stage of `tensor`.
 
-        Returns the tensor of the partial results. Its stage has the loops of the original stage, with new axes: the
-        spatial ones in `op.axis`, including that of `axis` at `factor_axis`, the others in `op.reduce_axis`. Earlier
-        requests apply to it, not to the stage of `tensor`.
+        Returns the tensor of the partial results. Its stage gets the loops and earlier requests of the original one,
+        with new axes: the spatial ones, including that of `axis`, in `op.axis`, the others in `op.reduce_axis`.
         """
         stage = self[tensor]
         stage._require(axis)  # pyright: ignore[reportPrivateUsage]
@@ -384,7 +382,6 @@ class StageSchedule:
     def _made(
         self, name: str, like: Tensor, axis: Sequence[IterVar], reduced: tuple[AnyAxis, ...], before: Stage
     ) -> Stage:
-        """Create a stage that computes a tensor as `like`."""
         op = MadeOp(name, like.op.place, tuple(axis), (), reduced)
         op.outputs.append(Tensor(like.shape, like.dtype, name, op))
         made = self._stages[op] = Stage(self, op)
@@ -397,7 +394,7 @@ def _like(axis: IterVar) -> IterVar:
 
 
 def _left_of(op: ComputeOp, reduced: tuple[AnyAxis, ...]) -> MadeOp:
-    """Returns the op of a stage after another one took over a part of it."""
+    """The op of a stage after another one took over a part of it."""
     left = MadeOp(op.name, op.place, op.axis, (), reduced)
     left.outputs.extend(op.outputs)
     return left
@@ -415,8 +412,7 @@ def create_schedule(ops: Operation | Tensor | Sequence[Operation | Tensor]) -> S
 
 @checked
 def thread_axis(dom: object = None, tag: str = "") -> ThreadAxis:
-    """Returns the GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is the
-    loop's."""
+    """The GPU axis `tag`, which may be the only argument: `te.thread_axis("blockIdx.x")`. Its extent is the loop's."""
     if isinstance(dom, str) and not tag:
         return ThreadAxis(dom)
     return ThreadAxis(tag)
@@ -435,9 +431,8 @@ def lower(
     """Lower a scheduled function to loops: a tir function with parameters `args`, followed by outputs that `args`
     omits.
 
-    With `passes` at named points (`docs/inserting-passes.md`), it is lowered for a CPU up to the last of them.
-
-    `binds`: see `te.create_func`. `simple_mode`, from TVM, has no effect.
+    With `passes` at named points (`docs/inserting-passes.md`), it is lowered for a CPU up to the last of them. `binds`:
+    see `te.create_func`. `simple_mode`, from TVM, has no effect.
     """
     del simple_mode
     module = schedule.schedule(args, name, binds=binds).mod

@@ -1,1 +1,1 @@
-"""Schedules found by search: the database of records, measuring in child processes, and evolutionary search."""
+"""Schedules found by search: database of records, measuring in child processes, evolutionary search."""

@@ -2,8 +2,8 @@
 
 Boosted trees (LightGBM, extra `tune`) are trained on measurements; without LightGBM, or with too few samples, the
 analytical model of `plans/cost.py` is used. Inputs are the features of a schedule and their differences from those of
-the default schedule; the label is the rank among the measured schedules of the program. Programs of any size are thus
-learned together.
+the default; the label is the rank among the measured schedules of the program, so that programs of any size are learned
+together.
 """
 
 from __future__ import annotations
@@ -62,23 +62,19 @@ class CostModel(Protocol):
 
 
 class AnalyticalModel:
-    """Cycles of the cost estimate (`plans/cost.py`)."""
-
     name = "analytical"
     choice = 2
 
     def learn(self, samples: Sequence[Sample]) -> None: ...
 
     def predict(self, candidates: Sequence[Features], default: Features) -> list[float]:
-        """Cycles relative to the default."""
         at = NAMES.index("cycles")
         return [features[at] - default[at] for features in candidates]
 
 
 @dataclass
 class BoostedTrees:
-    """Gradient-boosted trees over features and their differences from those of the default; the analytical model until
-    there are samples. Deterministic in the samples."""
+    """The analytical model until there are samples. Deterministic in the samples."""
 
     name = "boosted trees"
     samples: list[Sample] = field(default_factory=list[Sample])
@@ -88,11 +84,11 @@ class BoostedTrees:
 
     @property
     def choice(self) -> int:
-        """As in `CostModel`; larger once trees are trained."""
+        """Larger once trees are trained."""
         return 4 if len(self.samples) >= _LEAST else AnalyticalModel.choice
 
     def learn(self, samples: Sequence[Sample]) -> None:
-        """The next prediction trains trees again, if an eighth of the samples is new."""
+        """The next prediction retrains if an eighth of the samples is new."""
         self.samples = [*self.samples, *samples][-_MOST:]
         self._new += len(samples)
 
@@ -113,14 +109,13 @@ class BoostedTrees:
         self._new = 0
 
     def to_text(self) -> str:
-        """The samples as JSON. Trees are trained again from them, so that no library format is read from a file."""
+        """The samples as JSON: trees are trained again, so that no library format is read from a file."""
         rows = [[sample.features, sample.default, sample.ratio] for sample in self.samples]
         return json.dumps({"format": FORMAT, "names": NAMES, "samples": rows})
 
 
 def places(samples: Sequence[Sample]) -> list[float]:
-    """The rank of each sample within its program, from 0 for the fastest to 1; 0.5 for a single one. Samples of a
-    program have the same default."""
+    """The rank of each sample within its program, from 0 for the fastest to 1; 0.5 for a single one."""
     by_program: dict[tuple[float, ...], list[int]] = {}
     for at, sample in enumerate(samples):
         by_program.setdefault(sample.default, []).append(at)
@@ -157,13 +152,12 @@ def _numbers(value: Any) -> tuple[float, ...]:
 
 
 def cost_model() -> CostModel:
-    """Boosted trees, or the analytical model if LightGBM is not installed."""
     return BoostedTrees() if _library() is not None else AnalyticalModel()
 
 
 def rank_correlation(predicted: Sequence[float], measured: Sequence[float]) -> float:
-    """Spearman's rank correlation: 1 for the same order, -1 for the reverse, 0 for fewer than two values. Equal values
-    share the mean of their ranks."""
+    """Spearman's coefficient: 1 for the same order, -1 for the reverse, 0 for fewer than two values; equal values share
+    their mean rank."""
     first, second = _ranks(predicted), _ranks(measured)
     mean = (len(first) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in first) * sum((y - mean) ** 2 for y in second))

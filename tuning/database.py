@@ -1,7 +1,7 @@
-"""The tuning database: a SQLite file of records that several processes may read and write concurrently.
+"""The tuning database: a SQLite file of records that several processes may read and write.
 
-Each record is committed when it is added, so that a killed search loses only the measurement in progress. Traces are
-stored once, without decisions.
+Each record is committed when added, so that a killed search loses only the measurement in progress. Traces are stored
+once, without decisions.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ _PLACE: Final = "r.workload = ? AND r.target = ? AND r.machine = ?"
 
 
 class Database:
-    """The records in a file, which is created unless `must_exist`.
+    """The records in a file, which is created unless `must_exist`. For one thread, in a `with` block or until `close`.
 
     Every method raises `CompileError` if the file is no database of weft or has a newer format, or if the system
-    refuses to read or write. For use from one thread, in a `with` block or until `close`.
+    refuses to read or write.
     """
 
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
@@ -140,7 +140,7 @@ class Database:
         self._connection.close()
 
     def add(self, *entries: Workload | Record) -> int:
-        """Add new entries in one transaction; returns the number of new records."""
+        """Add entries in one transaction; returns the number of new records."""
         with self._errors(), self._changes():
             return self._add(entries)
 
@@ -166,14 +166,14 @@ class Database:
     def best(
         self, workload: str, target: str, machine: str, limit: int = 1, *, until: int | None = None
     ) -> list[Record]:
-        """The fastest records, fastest first; with `until` (see `begin_search`) only up to that record."""
+        """Records, fastest first; with `until` (see `begin_search`) only up to that record."""
         last = "" if until is None else " AND r.id <= ?"
         query = f"{_RECORDS} WHERE {_PLACE} AND r.seconds IS NOT NULL{last} ORDER BY r.seconds LIMIT ?"
         values = (workload, target, machine, *(() if until is None else (until,)), limit)
         return list(self._select(query, values))
 
     def elsewhere(self, workload: str, machine: str, limit: int, *, until: int | None = None) -> list[Record]:
-        """The fastest schedules for other machines or targets, fastest of each first: starting points of a search."""
+        """The fastest schedules for other machines or targets, as starting points of a search."""
         query = (
             f"{_RECORDS} WHERE r.id IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
             " (PARTITION BY target, machine ORDER BY seconds) AS place FROM records"
@@ -190,7 +190,7 @@ class Database:
         return next(self._select(query, values), None)
 
     def number(self, record: Record) -> int:
-        """The number of a record, which increases in insertion order; 0 if it is absent."""
+        """A number that increases in insertion order; 0 if the record is absent."""
         with self._errors():
             row = self._connection.execute("SELECT id FROM records WHERE uid = ?", (record.uid,)).fetchone()
         return 0 if row is None else row[0]
@@ -210,13 +210,13 @@ class Database:
                     continue  # damaged
 
     def records(self, workload: str | None = None) -> Iterator[Record]:
-        """All records, or those of a workload, in insertion order."""
+        """Records in insertion order."""
         if workload is None:
             return self._select(f"{_RECORDS} ORDER BY r.id", ())
         return self._select(f"{_RECORDS} WHERE r.workload = ? ORDER BY r.id", (workload,))
 
     def places(self) -> list[tuple[str, str, str, int, int]]:
-        """Workload, target, machine, and numbers of records and failures, for each combination with records."""
+        """Workload, target, machine, and numbers of records and failures."""
         query = (
             "SELECT workload, target, machine, COUNT(*), SUM(seconds IS NULL) FROM records"
             " GROUP BY workload, target, machine ORDER BY workload, target, machine"
@@ -234,22 +234,21 @@ class Database:
                     continue  # damaged
 
     def begin_search(self, key: str) -> int:
-        """The last record at the first start of the search of this key. A restarted search begins with the same
-        records, and so proposes the same candidates."""
+        """The last record at the first start of this search: a restarted one begins with the same records, and so
+        proposes the same candidates."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             execute("INSERT OR IGNORE INTO searches SELECT ?, IFNULL(MAX(id), 0) FROM records", (key,))
             return execute("SELECT last_record FROM searches WHERE key = ?", (key,)).fetchone()[0]
 
     def window(self, key: str, trials: int) -> int:
-        """Concurrent trials at the first start of the search of this key: `trials` if it starts now."""
+        """Concurrent trials at the first start of this search: `trials` if it starts now."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             execute("INSERT OR IGNORE INTO windows VALUES (?, ?)", (key, trials))
             return execute("SELECT trials FROM windows WHERE key = ?", (key,)).fetchone()[0]
 
     def save_model(self, target: str, machine: str, text: str) -> None:
-        """Store a model that was trained on the records so far."""
         with self._errors(), self._changes():
             execute = self._connection.execute
             values = "?, ?, IFNULL((SELECT MAX(id) FROM records), 0), ?"
@@ -270,7 +269,7 @@ class Database:
         return None if row is None else row[0]
 
     def export(self, file: TextIO) -> int:
-        """Write all workloads and records as lines of JSON; returns the number of records."""
+        """Write lines of JSON; returns the number of records."""
         count = 0
         for workload in self.workloads():
             file.write(to_line(workload) + "\n")
@@ -282,8 +281,8 @@ class Database:
     def import_lines(
         self, lines: Iterable[str], name: str, problem: Callable[[Record], str] = lambda record: ""
     ) -> tuple[int, list[str]]:
-        """Add records that `export` wrote; returns the number of new ones, and the reason for each skipped line.
-        `problem` returns why a record cannot be used, or an empty text."""
+        """Returns the number of new records, and the reason for each skipped line. `problem` returns why a record
+        cannot be used, or an empty text."""
         reasons: list[str] = []
 
         def entries() -> Iterator[Workload | Record]:
@@ -302,13 +301,13 @@ class Database:
             return self._add(entries()), reasons
 
     def merge(self, other: Database) -> int:
-        """Add the contents of another database; returns the number of new records."""
+        """Returns the number of new records."""
         with self._errors(), self._changes():
             return self._add([*other.workloads()]) + self._add(other.records())
 
     def prune(self, keep: int) -> int:
-        """Keep the fastest `keep` records per workload, target and kind of machine, no failures; returns the number of
-        removed ones."""
+        """Keep the fastest `keep` records per workload, target and kind of machine, no failures; returns the number
+        removed."""
         query = (
             "DELETE FROM records WHERE id NOT IN (SELECT id FROM (SELECT id, ROW_NUMBER() OVER"
             " (PARTITION BY workload, target, machine ORDER BY seconds) AS place FROM records"

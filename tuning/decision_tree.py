@@ -1,8 +1,7 @@
 """The decisions of a search so far as a tree that tracks which part of a space is untried.
 
-A node is a sampling step reached after certain decisions; its children are its decisions. A path that ended, in a
-schedule or in a refusal, is complete, and so is a node all of whose options are complete. Which steps follow may depend
-on earlier decisions.
+A node is a sampling step reached after certain decisions, which determine the next steps; its children are its
+decisions. A path that ended, in a schedule or in a refusal, is complete, and so is a node all of whose options are.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ class DecisionTree:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all schedules of the space were tried."""
         return self._root.is_complete
 
     def path(self) -> DecisionPath:
@@ -53,21 +51,18 @@ class DecisionTree:
 
 
 class DecisionPath:
-    """One run of a space, from the root of a tree."""
-
     def __init__(self, root: _Node) -> None:
         self._nodes = [root]
         self.decisions: list[Decision] = []
 
     def reach(self, options: Callable[[], Iterable[Decision]]) -> None:
-        """Declare the options of the next sampling step."""
         node = self._nodes[-1]
         if node.options is None and not node.children:
             found = tuple(islice(options(), MOST_OPTIONS + 1))
             node.options = found if len(found) <= MOST_OPTIONS else None
 
     def choose(self, draw: Callable[[], Decision], pick: Callable[[list[Decision]], Decision]) -> Decision:
-        """Choose an untried decision if possible: by `draw`, or by `pick` if draws find none."""
+        """An untried decision if possible: by `draw`, or by `pick` if draws find none."""
         node = self._nodes[-1]
         for _ in range(_TRIES):
             decision = draw()
@@ -77,7 +72,6 @@ class DecisionPath:
         return pick(left) if left else draw()
 
     def has_tried(self, decision: Decision, later: Sequence[Decision | None]) -> bool:
-        """Whether a decision followed by `later` ones leads to a tried schedule."""
         return _has_tried(self._nodes[-1], [decision, *later])
 
     def take(self, decision: Decision) -> None:
@@ -86,11 +80,10 @@ class DecisionPath:
 
     @property
     def is_tried(self) -> bool:
-        """Whether all continuations were tried."""
         return self._nodes[-1].is_complete
 
     def end(self) -> bool:
-        """End the run; return whether its path is new."""
+        """Returns whether the path is new."""
         *above, leaf = self._nodes
         is_new = not leaf.is_complete
         leaf.is_complete = True

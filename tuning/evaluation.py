@@ -1,9 +1,8 @@
 """Evaluation of candidates: build them by builders, measure them locally or by runners.
 
-A local batch is built on all cores, then measured sequentially: a concurrent build would slow down measurements through
-caches, memory and clock. Runners are other machines; each candidate is sent to one when it is built. Each record is
-added to the database at once, and recorded candidates are not evaluated again, so an interrupted search is resumed by
-running it again.
+A local batch is built on all cores, then measured sequentially, because a concurrent build would slow measurements
+down. Runners are other machines, which get candidates once built. Records are added to the database at once, and
+recorded candidates are not evaluated again, so running an interrupted search again resumes it.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ class TrialEvaluator:
     ) -> None:
         """`origin` is that of the candidates; `executor` runs `build`. Without a `runner` candidates are measured
         locally. `machine` is the kind of machine that measures, by default this one. Evaluators with concurrent trials
-        share their `events`.
+        share `events`.
 
         Raises `CompileError` if the program cannot be built or run with its default schedule.
         """
@@ -94,7 +93,6 @@ class TrialEvaluator:
         self.best: Record = self.default
 
     def begin(self, candidates: Sequence[Candidate]) -> list[Trial]:
-        """Build candidates that are not in the database; runners then measure them."""
         trials: list[Trial] = []
         for candidate in candidates:
             record = self._known(candidate)
@@ -110,8 +108,8 @@ class TrialEvaluator:
         return trials
 
     def finish(self, trials: Sequence[Trial], deadline: float) -> Iterator[Trial]:
-        """Yield each trial when it has its record, until `deadline` (`time.monotonic`). Raises `WrongResultError` if
-        results differ, and `CompileError` for builders of another version."""
+        """Trials when they have records, until `deadline` (`time.monotonic`). Raises `WrongResultError` if results
+        differ, and `CompileError` for builders of another version."""
         try:
             yield from self._finish(trials, deadline)
         finally:
@@ -158,7 +156,7 @@ class TrialEvaluator:
             self.tell(trial)
 
     def _scale(self) -> Scale:
-        if self._incumbent is None:  # its record is from an earlier search
+        if self._incumbent is None:
             built = self._built(self.best.trace, self.best.decisions)
             self._incumbent = built if isinstance(built, Built) else None
         return Scale(self._reference(), self._incumbent, self.best.seconds or 0.0, self._arguments, self._limits)
@@ -240,8 +238,8 @@ class TrialEvaluator:
 
 
 def next_done(trials: Sequence[Trial], events: Events, deadline: float) -> Trial | None:
-    """Wait for a trial that runners measure; None at `deadline`. Returns the trial with the oldest record, so that a
-    restarted search receives results in the original order. Raises the errors of `TrialEvaluator.finish`."""
+    """Wait for a trial that runners measure; None at `deadline`. Returns the oldest record first, so that a restarted
+    search receives results in order. Raises the errors of `TrialEvaluator.finish`."""
     while True:
         done = [trial for trial in trials if trial.record is not None]
         if done:

@@ -33,8 +33,6 @@ _FORMS: Final = "a number of processes, dask:ADDRESS, ray or ray:ADDRESS"
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """The machine and versions that a call ran with."""
-
     host: str
     machine: str
     """The kind of the machine (`machine_kind`)."""
@@ -53,42 +51,36 @@ def worker_facts() -> WorkerFacts:
 
 
 def sharing(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """Call a function concurrently with other shared calls on this machine."""
     with machine_lease(exclusive=False):
         return Reply(worker_facts(), function(*arguments))
 
 
 def alone(function: Callable[..., T], *arguments: object) -> Reply[T]:
-    """Call a function with exclusive use of this machine."""
     with machine_lease(exclusive=True):
         return Reply(worker_facts(), function(*arguments))
 
 
 class Connection(Protocol):
-    """An engine that runs calls in other processes."""
-
     name: str
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """Run a call. How the future is cancelled or fails depends on the engine."""
+        """How the future is cancelled or fails depends on the engine."""
         ...
 
     def generation(self) -> int:
-        """The number of the current connection, or 0; reconnects if it was lost. Calls of an earlier generation may
-        never end."""
+        """The number of the current connection, or 0; reconnects if lost. Calls of an earlier generation may never
+        end."""
         ...
 
     def is_end_of_worker(self, error: BaseException) -> bool:
-        """Whether an error means that workers died while they ran a call."""
+        """Whether workers died while they ran a call."""
         ...
 
     def num_workers(self) -> int:
         """Calls that can run at once."""
         ...
 
-    def close(self) -> None:
-        """Release local resources; the engine continues."""
-        ...
+    def close(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -101,9 +93,8 @@ class _SubmittedCall:
 
 
 class Fleet(Executor):
-    """The workers of a connection. Each call has one result: calls whose connection was lost are submitted again. A
-    call that kills workers repeatedly is a failure; for other errors, and without a connection for `patience` seconds,
-    the future raises `CompileError`."""
+    """Each call has one result: calls of a lost connection are submitted again. A call that kills workers repeatedly is
+    a failure; for other errors, and without a connection for `patience` seconds, the future raises `CompileError`."""
 
     def __init__(self, connection: Connection, patience: float = PATIENCE) -> None:
         self._connection, self._patience = connection, patience
@@ -118,7 +109,6 @@ class Fleet(Executor):
         return self._connection.num_workers()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a call when there is a worker."""
         call = _SubmittedCall(partial(fn, **kwargs) if kwargs else fn, args, Future())
         with self._lock:
             self._calls.add(call)
@@ -126,7 +116,7 @@ class Fleet(Executor):
         return call.result
 
     def first_worker(self) -> WorkerFacts:
-        """Wait for a worker. Raises `CompileError` if none answers."""
+        """Raises `CompileError` if no worker answers."""
         call = self.submit(worker_facts)
         try:
             return call.result(self._patience)
@@ -135,7 +125,6 @@ class Fleet(Executor):
             raise CompileError(f"no worker of {self._connection.name} answered in {self._patience:g} s") from None
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Close the connection and cancel running calls."""
         self._ends.set()
         for call in self._under_way():
             call.result.cancel()
@@ -192,7 +181,6 @@ class Fleet(Executor):
         return CompileError(f"{self._connection.name}: {type(error).__name__}: {last}")
 
     def _watch(self) -> None:
-        """Resubmit calls that were lost with a connection; fail them if it stays lost."""
         answered = monotonic()
         while not self._ends.wait(_PAUSE):
             generation = self._connection.generation()
@@ -324,7 +312,7 @@ def opened_executor(given: Executor | str, argument: str) -> Generator[Executor]
 
 
 def check_runner(runner: Executor, kind: str) -> str:
-    """The kind of machine of runners. Raises `CompileError` if programs are built for another one."""
+    """Raises `CompileError` if programs are built for another kind of machine than the runners'."""
     facts = runner.first_worker() if isinstance(runner, Fleet) else runner.submit(worker_facts).result()
     if facts.machine not in (kind, machine_kind()):
         raise CompileError(

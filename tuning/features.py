@@ -3,8 +3,8 @@
 Counts include all iterations and are used as logarithms; values that the compiler keeps in registers count once.
 Conditions of remainder loops are assumed to hold.
 
-Kernels are counted as launched, after the passes that decide memories, barriers and access widths. The accesses of the
-first warp in the first iterations represent all warps.
+Kernels are counted as launched, after the passes that decide memories, barriers and access widths. The first warp in
+the first iterations represents all accesses.
 """
 
 from __future__ import annotations
@@ -99,8 +99,7 @@ NAMES: Final = tuple(field.name for field in fields(Counts))
 
 
 def counts_of(module: ModuleOp, target: Target) -> Counts:
-    """Counts of the functions at tir level. Raises `ScheduleError` for kernels beyond the limits of the target. The
-    counts of kernels that cannot be lowered are 0."""
+    """0 for kernels that cannot be lowered. Raises `ScheduleError` for kernels beyond the limits of the target."""
     if target.gpu is not None:
         lowered = copy_of(module)
         try:
@@ -125,7 +124,7 @@ def counts_of(module: ModuleOp, target: Target) -> Counts:
 
 
 def features_of(module: ModuleOp, target: Target) -> tuple[float, ...]:
-    """The logarithms of the counts, in the order of `NAMES`. Raises as `counts_of` does."""
+    """Logarithms in the order of `NAMES`. Raises as `counts_of` does."""
     return _logarithms(counts_of(module, target))
 
 
@@ -134,7 +133,7 @@ def _logarithms(counts: Counts) -> tuple[float, ...]:
 
 
 class Assessment:
-    """Features of schedules of one program, the default first; refuses kernels that exceed the device."""
+    """Features of schedules of one program, the default first."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -237,8 +236,7 @@ _KINDS: Final = ("operations", "functions", "loads", "stores")
 
 
 def _chained(found: Sequence[Access], code: Sequence[ForOp], window: float) -> float:
-    """Dependent updates of a reduction. Updates of other results overlap, in the same body and in a `window` of
-    following iterations."""
+    """Dependent updates. Those of other results overlap, in the same body and in a `window` of following iterations."""
     read = {(access.buffer, access.indices) for access in found if not access.is_write}
     sums = [access for access in found if access.is_write and (access.buffer, access.indices) in read]
     if not sums:
@@ -260,8 +258,8 @@ def _computing(block: BlockOp) -> Iterator[Operation]:
 
 
 def _instructions(access: Access, target: Target) -> tuple[str, float, float]:
-    """The kind of an access as instructions, and their number in the innermost body and in all iterations. Innermost
-    loops that the access does not depend on are not counted, because it is hoisted."""
+    """The kind of an access, and its instructions in the innermost body and in all iterations, without loops out of
+    which it is hoisted."""
     code = [loop for loop in access.loops if loop.kind.data not in _IN_CODE]
     while code and not _depends(access, code[-1]):
         code.pop()
@@ -298,8 +296,6 @@ def places_of(found: Sequence[Access]) -> list[Access]:
 
 
 def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
-    """A nest with an operand for each access."""
-
     def operand(access: Access) -> Operand:
         sources = [set(index.sources()) for index in access.indices or ()]
         boxes = [_box(access, sources, loops[depth:]) for depth in range(len(loops) + 1)]
@@ -309,7 +305,7 @@ def nest_of(found: Sequence[Access], loops: Sequence[ForOp]) -> LoopNest:
 
 
 def _box(access: Access, sources: Sequence[Collection[SSAValue]], inner: Sequence[ForOp]) -> tuple[int, ...]:
-    """The elements of each dimension that the loops touch; `sources` are those of the indices."""
+    """Elements of each dimension that the loops touch; `sources` are those of the indices."""
     shape = _shape(access.buffer)
     if access.indices is None:
         return shape
@@ -374,7 +370,7 @@ _COMPUTING: Final = ("arith.", "math.", "vector.fma")
 
 
 def _executed(block: Block, times: float) -> Iterator[tuple[Operation, float]]:
-    """Ops with numbers of executions, loops with their iterations. Conditions are assumed to hold."""
+    """Ops with numbers of executions, loops with their iterations."""
     for op in block.ops:
         if isinstance(op, ForOp):
             inner = times * _extent(op)
@@ -424,8 +420,8 @@ def _pieces(starts: Iterable[int], size: int, piece: int) -> set[int]:
 
 
 def _words(buffer: SSAValue, gpu: GpuMachine) -> float:
-    """The registers, in words, that a buffer of a thread needs; 0 if it stays in memory, because it is large or its
-    indices are not constant after unrolling."""
+    """Words of registers for a thread's buffer; 0 if it stays in memory, because it is large or its indices are not
+    constant after unrolling."""
     elements = prod(_shape(buffer))
     if elements > LARGEST_IN_REGISTERS:
         return 0.0

@@ -1,10 +1,8 @@
-"""Measurement of candidates in child processes: machine code in, times out.
+"""Measurement of candidates in child processes: machine code in, times out (`docs/tuning.md`).
 
-A candidate runs on the same random arguments as the reference, the program with its default schedule, and must compute
-the same results up to rounding. Its time is that of repeated calls on these arguments, which stay in cache if they fit
-(warm). Large constants of a model with many of them are evicted before each call, as they would be in the model.
-Nothing else should run on the cores: candidates are built before. Kernels are measured by the clock of their device, on
-arguments in device memory.
+Candidate and reference, the program with its default schedule, must compute the same results, up to rounding, on the
+same random arguments. These stay in cache if they fit (warm), except large constants of a model with many of them.
+Kernels are measured by their device's clock, on device memory.
 """
 
 from __future__ import annotations
@@ -48,8 +46,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Built:
-    """Everything that a process needs to call a candidate."""
-
     signature: Signature
     code: bytes
     """The object file. With kernels, the LLVM IR of the host functions, because the processors of runner and builder
@@ -71,8 +67,6 @@ class Built:
 
 @dataclass(frozen=True)
 class ArgumentSpec:
-    """The arguments of a measurement, and the tolerance of results."""
-
     recipe: ArgumentRecipe
     seed: int
     reduction_length: int
@@ -102,7 +96,7 @@ candidate."""
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds per call for each repeat; or a difference from the result of the reference, which is a bug."""
+    """Seconds per call for each repeat; or a difference from the reference, which is a bug."""
 
     times: tuple[float, ...]
     difference: str = ""
@@ -111,10 +105,9 @@ class Measured:
 def measure(
     built: Built, reference: Built, arguments: ArgumentSpec, repeats: Repeats, limits: Limits
 ) -> Measured | Failure:
-    """Call a candidate in a child process, and compare its results with the reference."""
+    """Call a candidate in a child process, and compare results with the reference."""
     if built.kernels is not None:
-        # Drivers reserve addresses for all memory of their devices, so the address space does not measure memory in
-        # use.
+        # Drivers reserve addresses for all memory of their devices, so address space does not measure memory in use.
         limits = replace(limits, memory_bytes=0)
         return limited_call(limits, _measure_on_device, built, reference, arguments, repeats)
     return limited_call(limits, measure_here, built, reference, arguments, repeats)
@@ -174,7 +167,7 @@ def _from_memory(runs: SecondsOf, constants: Collection[NDArray[Any]], number: i
 
 
 def _times(seconds_of: SecondsOf, repeats: Repeats) -> tuple[float, ...]:
-    """Seconds of a call for each repeat; if there are enough, only for those without preemption of this process."""
+    """Seconds of each repeat; if there are enough, only for those without preemption."""
     number = 1
     calm: list[float] = []
     disturbed: list[float] = []
@@ -232,8 +225,7 @@ class _Reference:
         _function(reference)(*self.expected)
 
     def arguments(self) -> list[Any]:
-        """The arguments as drawn, always in the same memory: all candidates have the same alignment, and none pays for
-        page faults."""
+        """Arguments in the same memory for each call: all candidates have the same alignment and no page faults."""
         for value, drawn in zip(self._values, self.drawn, strict=True):
             if isinstance(value, np.ndarray):
                 np.copyto(value, drawn)

@@ -28,7 +28,7 @@ LONGEST_TRACE: Final = 1 << 20
 
 @dataclass(frozen=True)
 class Workload:
-    """A program that is scheduled as a unit: a function with its dependencies, at tir level, unscheduled."""
+    """A function with its dependencies, at tir level, unscheduled."""
 
     key: str
     """Structural hash, which ignores the name of the function."""
@@ -44,7 +44,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class Record:
-    """A schedule of a workload with its times, or a failure."""
+    """A schedule with its times, or a failure."""
 
     workload: str
     target: str
@@ -84,7 +84,6 @@ class Record:
 
     @cached_property
     def uid(self) -> bytes:
-        """Identifies the record, in 16 bytes."""
         return hashlib.blake2b(json.dumps(asdict(self)).encode(), digest_size=16).digest()
 
 
@@ -97,7 +96,7 @@ def to_line(entry: Workload | Record) -> str:
 
 
 def from_line(line: str) -> Workload | Record:
-    """Parse a line of an exported file. Raises `CompileError` if it has no entry."""
+    """Raises `CompileError` if a line of an exported file has no entry."""
     if len(line) > LONGEST_LINE:
         raise CompileError(f"a line has {len(line):,} characters")
     try:
@@ -127,7 +126,6 @@ def decisions_text(decisions: tuple[Decision | None, ...]) -> str:
 
 
 def tuples(value: Any) -> Any:
-    """Convert lists of JSON to tuples."""
     return tuple(map(tuples, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
@@ -141,8 +139,8 @@ def versions() -> str:
 
 
 def machine_kind(target: str = "llvm") -> str:
-    """The kind of machine: the processor, `x86_64 znver4`, or for kernels the device, `cuda NVIDIA H100, 132 units`.
-    Times of machines of one kind are comparable. Raises `DeviceError` if there is no device."""
+    """The processor, `x86_64 znver4`, or for kernels the device, `cuda NVIDIA H100, 132 units`; times of one kind are
+    comparable. Raises `DeviceError` if there is no device."""
     machine = Target.parse(target)
     if not machine.has_kernels:
         return f"{host_triple().split('-', 1)[0]} {process_cpu()}"
@@ -175,7 +173,7 @@ def _all(fits: Callable[[object], bool], value: object) -> bool:
 
 
 def is_text(value: object) -> bool:
-    """Whether files and the database can store a text: it has no unpaired surrogates."""
+    """Whether a text has no unpaired surrogates, which files and the database cannot store."""
     try:
         return isinstance(value, str) and (value.isascii() or bool(value.encode()))
     except UnicodeEncodeError:

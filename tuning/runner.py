@@ -1,9 +1,8 @@
 """The measurement of a candidate by a runner, relative to the incumbent, the fastest schedule so far.
 
-The incumbent is measured again first. If the speed of the machine changed since its time was recorded, times are
-corrected by the ratio, the drift, so runners of one kind return times on one scale. Before a candidate replaces the
-incumbent, both are measured again, alternately, and the slowest of its corrected times counts: once if it is clearly
-faster, up to three times otherwise. The best of many noisy times would be luck.
+Drift is the ratio of the incumbent's time, measured first, to its recorded time; it corrects times, so that those of
+runners of one kind are comparable. A candidate replaces the incumbent only if it remains faster in repeated,
+alternating measurements: the best of many noisy times would be luck (`docs/tuning.md`).
 """
 
 from __future__ import annotations
@@ -34,8 +33,6 @@ _FRESH: Final = 10.0
 
 @dataclass(frozen=True)
 class WorkerLimits:
-    """Limits of the build and the measurement of a candidate."""
-
     build: Limits = field(default_factory=lambda: Limits(seconds=30.0))
     run: Limits = field(default_factory=lambda: Limits(seconds=10.0))
     repeats: Repeats = field(default_factory=Repeats)
@@ -43,8 +40,6 @@ class WorkerLimits:
 
 @dataclass(frozen=True)
 class Scale:
-    """References for measurements of a workload."""
-
     reference: Built
     """The program with its default schedule, which defines the results."""
     incumbent: Built | None
@@ -56,8 +51,6 @@ class Scale:
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of repeats, or the failure; and the drift."""
-
     found: tuple[float, ...] | Failure
     drift: float = 1.0
     difference: str = ""
@@ -70,7 +63,7 @@ class Measurement:
 
 
 def compare(measure: Measure, candidate: Built, scale: Scale, drift: float | None = None) -> Measurement:
-    """Measure a candidate. `drift` defaults to that of this process, measured again every ten seconds."""
+    """`drift` defaults to that of this process, measured again every ten seconds."""
     drift = _recent_drift(measure, scale) if drift is None else drift
     found = _run(measure, candidate, scale, drift)
     for _ in range(_PAIRS):
@@ -93,7 +86,7 @@ def measure_default(measure: Measure, scale: Scale) -> Measurement:
 
 
 def measure_drift(measure: Measure, scale: Scale) -> float:
-    """The slow-down of the incumbent since its time was recorded; 1 within noise."""
+    """The slow-down since the incumbent's time was recorded; 1 within noise."""
     ratio = _ratio(measure, scale)
     return 1.0 if abs(ratio - 1.0) < _NOISE else ratio
 

@@ -2,8 +2,8 @@
 
 A batch contains, in this order of preference: the defaults of the space and the best of other machines (once),
 neighbours of fast candidates (one decision changed), crossings of two (each decision from either), and random ones, so
-that all of the space is reachable. Tried candidates, and those that schedule the program as another one did, are
-skipped. A cost model selects from a larger pool those predicted to be fast; the others wait for later batches.
+that the whole space is reachable. Tried candidates, and those equal to another schedule, are skipped. A cost model
+selects from a larger pool those predicted to be fast; the others wait.
 """
 
 from __future__ import annotations
@@ -38,15 +38,12 @@ class SearchOptions:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Cost model of the schedules of one program."""
-
     model: CostModel
     default: tuple[float, ...]
     """Features of the default schedule."""
     default_seconds: float
 
     def predict(self, candidates: Sequence[Candidate]) -> list[float]:
-        """Predicted costs, smaller for faster candidates."""
         return self.model.predict([candidate.features for candidate in candidates], self.default)
 
     def tell(self, candidate: Candidate, seconds: float) -> None:
@@ -71,8 +68,7 @@ class EvolutionarySearch:
         first: Sequence[tuple[Decision | None, ...]] = (),
         ranking: Ranking | None = None,
     ) -> None:
-        """`first` are decisions of other searches to begin with. Without a `ranking` candidates are proposed as they
-        are made."""
+        """`first` are decisions of other searches to begin with. Without a `ranking` all candidates are proposed."""
         self._ranking = ranking
         self._waiting: list[Candidate] = []
         self._planned: list[Candidate] = []
@@ -100,7 +96,7 @@ class EvolutionarySearch:
         self._seen.add(candidate.digest)
 
     def propose(self, most: int) -> list[Candidate]:
-        """Propose at most `most` candidates, none if the space is exhausted."""
+        """Empty if the space is exhausted."""
         if not self._planned:
             self._planned = self._plan(self._options.batch)
         batch, self._planned = self._planned[:most], self._planned[most:]
@@ -108,7 +104,7 @@ class EvolutionarySearch:
         return batch
 
     def prepare(self) -> None:
-        """Make the pool of the next batch while this one is built. Parents have known times."""
+        """Make the next pool while a batch is built. Parents have known times."""
         if not self._planned:
             self._make_choice(self._options.batch)
 
@@ -131,7 +127,7 @@ class EvolutionarySearch:
         return [] if candidate is None else [candidate]
 
     def _chosen(self, count: int) -> list[Candidate]:
-        """Candidates of the pool predicted to be fast, and some random ones; the others stay."""
+        """Some random candidates, and those predicted to be fast; the others stay."""
         pool = self._waiting
         if self._ranking is not None and len(pool) > count:
             predicted = self._ranking.predict(pool)
@@ -145,7 +141,7 @@ class EvolutionarySearch:
         return [pool[at] for at in places]
 
     def tell(self, candidate: Candidate, seconds: float | None) -> None:
-        """Receive the time of a candidate; None if it failed, so that it has no children."""
+        """None for a failed candidate, which has no children."""
         if seconds is not None:
             insort(self._ranked, (seconds, len(self._ranked), candidate), key=lambda entry: entry[:2])
             if self._ranking is not None:

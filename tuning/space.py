@@ -45,8 +45,6 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Refused:
-    """A schedule that a step refused."""
-
     reason: ScheduleError
 
 
@@ -74,7 +72,7 @@ class Space:
         return self._tree.is_complete
 
     def check(self) -> None:
-        """Run the program once and discard the result. Raises its errors except refusals."""
+        """Raises the program's errors, except refusals."""
         with suppress(ScheduleError):
             self._program(SteeredSchedule(self._module, Random(0), DecisionTree().path(), (), None, True))
 
@@ -87,8 +85,8 @@ class Space:
         takes_defaults: bool = False,
         seen: Container[bytes] = (),
     ) -> Candidate | Refused | None:
-        """The schedule with the `wanted` decisions, one per sampling step. Missing and illegal decisions are drawn, or
-        with `takes_defaults` those of the program. Step number `change` takes a neighbour of its wanted decision.
+        """The schedule with the `wanted` decisions, one per sampling step. Missing and illegal ones are drawn, or with
+        `takes_defaults` those of the program. Step number `change` takes a neighbour of its wanted decision.
 
         None for decisions that were tried before, or if the digest of the scheduled program is in `seen`. Raises
         `CompileError` and the errors of the program.
@@ -131,8 +129,7 @@ class Space:
 
 
 def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | None:
-    """A legal neighbour of a decision: for tiles, a divisor of one factor moved to another; else another option; or
-    None."""
+    """A legal neighbour: for tiles, a divisor of one factor moved to another; else another option; or None."""
     if isinstance(sampler, SamplePerfectTile) and isinstance(decision, tuple) and 0 not in decision:
         factors = list(decision)
         moves = [
@@ -153,8 +150,6 @@ def mutated(sampler: Sampler, decision: Decision, random: Random) -> Decision | 
 
 
 class SteeredSchedule(Schedule):
-    """A schedule whose sampling steps follow the decisions of a search."""
-
     is_of_search = True
 
     def __init__(
@@ -174,7 +169,7 @@ class SteeredSchedule(Schedule):
         self._takes_defaults = takes_defaults
 
     def replayed(self, module: ModuleOp, trace: sched.FuncOp) -> SteeredSchedule:
-        """A schedule of a module after the steps of a trace, whose further steps decide as in this one."""
+        """Further steps of the replayed schedule decide as in this one."""
         schedule = self._again(module, takes_defaults=self._takes_defaults)
         schedule._steered.is_replaying = True
         schedule.replay(trace)
@@ -183,7 +178,7 @@ class SteeredSchedule(Schedule):
 
 
 class _Tried(BaseException):
-    """All schedules still reachable were tried. Not an `Exception`, which the program might catch."""
+    """No schedule still reachable is untried. Not an `Exception`, which the program might catch."""
 
 
 class _SteeredReplay(Replay):
@@ -215,7 +210,7 @@ class _SteeredReplay(Replay):
         return decision
 
     def _neighbour(self, sampler: Sampler, decision: Decision) -> Decision | None:
-        """A neighbour that, with the following decisions, is untried, if one is found."""
+        """A neighbour that, with the following decisions, is untried, if found."""
         later = self._wanted[len(self._path.decisions) + 1 :]
         found = mutated(sampler, decision, self.random)
         for _ in range(_NEIGHBOURS):
@@ -232,5 +227,5 @@ def with_decision(sampler: Sampler, decision: Decision | None) -> Sampler:
 def _legal(sampler: Sampler, decision: Decision) -> Decision | None:
     try:
         return with_decision(sampler, decision).draw(Random(0))
-    except (ScheduleError, TypeError):  # of another kind of step
+    except (ScheduleError, TypeError):
         return None

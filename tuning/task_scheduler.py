@@ -1,13 +1,11 @@
 """The choice of the task that gets the next batch: the one whose batch is expected to save most time of the program.
 
-The rate of a task is the gradient of Ansor (Zheng et al., OSDI 2020, section 6.2) for the objective "seconds of the
-program", the sum of weight w times seconds g over its tasks. After t batches it is
+The rate is the gradient of Ansor (Zheng et al., OSDI 2020, section 6.2) without its term of similar tasks
+(`docs/tuning.md`). After t batches of a task of weight w that takes g seconds it is, in seconds per batch,
 
     w * (a * (g(t - d) - g(t)) / d + (1 - a) * g(t) / t)    a = 0.2, d = min(3, t)
 
-in seconds per batch: the gain of the last d batches, and an optimistic guess, according to which the task would take no
-time after t more batches. Ansor bounds the guess by the speed of similar tasks; similarity is not known here, so there
-is no bound.
+The first term is the gain of the last d batches, the second optimistic.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ _BACK: Final = 3
 
 def expected_gain(weight: int, best: Sequence[float], begun: float) -> tuple[float, float]:
     """Seconds that another batch of a task is expected to save, then its weighted seconds, which order tasks without a
-    batch: each task gets one before any gets two.
+    batch: each gets one before any gets two.
 
     `best` is the best time before the first batch and after each finished one; `begun` also counts batches in progress.
     """

@@ -1,6 +1,8 @@
-"""Values allowed for string attributes, and lower bounds of integer attributes, of ONNX's operators. They are from the
-text of the operators' definitions: `onnx.defs` states only types. Converters check words that only some opsets
-allow."""
+"""Allowed values of string attributes, and lower bounds of integer attributes.
+
+They are from the text of ONNX's definitions: `onnx.defs` states only types. Converters check words that only
+some opsets allow.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Converters of nodes that hold graphs: If, Loop, Scan.
 
-A nested graph becomes a separate function, which takes the outer values that it uses. A branch that is known to be
-taken is inlined; a loop whose values change their shape from step to step is unrolled.
+A nested graph becomes a function, which takes the outer values that it uses. A branch known to be taken is inlined; a
+loop whose values change their shape between steps is unrolled.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _UNROLLED: Final = 64
 
 
 def _captured(node: Node, *graphs: GraphProto) -> dict[str, Entry]:
-    """Returns the outer names that the graphs of a node use, with their entries, if these contain values of the
-    function. Raises `UnconvertedError` for a name that could not be converted."""
+    """Outer names that the graphs of a node use, with values of the function. Raises `UnconvertedError` for one that
+    could not be converted."""
     found: dict[str, Entry] = {}
     for name in sorted(set[str]().union(*map(used_names, graphs))):
         entry = scope_of(node).find(name)
@@ -52,7 +52,6 @@ def _with_values(entry: Entry, values: Iterator[Value]) -> Entry:
 
 
 def _emitted(scope: Scope, entry: Entry) -> Entry:
-    """Returns an entry whose tensors are values of the function under construction."""
     if isinstance(entry, TensorSequence):
         return TensorSequence(tuple(map(scope.value_of, entry.items)))
     return entry if isinstance(entry, Absent) else scope.value_of(entry)
@@ -134,8 +133,7 @@ def _loop(node: Node) -> Sequence[Entry]:
 
 
 def steps_of(node: Node, steps: Item) -> KnownExtent:
-    """Returns the number of steps of a loop; one that depends on data is a new extent. It is 0 if the condition is
-    false."""
+    """One that depends on data is a new extent. 0 if the condition is false."""
     depends = [node.scope.known_of(item) is None for item in (steps, *([node.item(1)] if node.has(1) else []))]
     if not any(depends):
         return node.extents(0)[0]
@@ -173,15 +171,13 @@ def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Se
 
 
 def _tensor(node: Node, scope: Scope, entry: Entry) -> Value:
-    """Check that an output of a body is a tensor, and return its value."""
     if isinstance(entry, TensorSequence | Absent):
         raise node.refuse("attribute 'body' must give tensors, not sequences or optionals")
     return scope.value_of(entry)
 
 
 def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequence[Value]) -> list[Value]:
-    """Returns the outputs of a body. Carried values have the shapes that they have before the loop, whose extents are
-    those of the body."""
+    """Carried values have the shapes that they have before the loop, whose extents are those of the body."""
     found = [_tensor(node, scope, entry) for entry in outputs]
     for at, (value, before) in enumerate(zip(found, carried, strict=False)):
         pairs = list(zip(before.shape, value.shape, strict=False))
@@ -193,7 +189,6 @@ def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequen
 
 
 def _written_out(node: Node, body: GraphProto, count: int, carried: Sequence[Entry]) -> Sequence[Entry]:
-    """Returns the outputs of a loop whose steps are unrolled."""
     current, rows = list(carried), list[list[Entry]]()
     for place in range(count):
         own = [KnownTensor(np.array(place, np.int64), "int64"), KnownTensor(np.array(True), "bool"), *current]
@@ -250,8 +245,8 @@ def _scanned(
     captured: dict[str, Entry],
     length: Value | None = None,
 ) -> list[Value]:
-    """Returns final states and stacked outputs of `count` steps of a body over the first axis of `rows`. Steps from
-    `length` on keep the states, and their outputs are 0."""
+    """Final states and stacked outputs of a body over the first axis of `rows`. Steps from `length` on keep states and
+    output 0."""
     number, taken = len(states), len(states) + len(rows)
 
     def step(place: Value, *given: Value) -> list[Value]:
@@ -273,7 +268,7 @@ def _scanned(
 
 @converts("Scan", until=8)
 def _batched_scan(node: Node) -> Sequence[Item]:
-    """Scans axis 1 of each sequence of a batch, which is axis 0, as a loop within a loop."""
+    """Scans axis 1 of each sequence of a batch, axis 0, as a loop within a loop."""
     body: GraphProto = node.attribute("body")
     values = node.values(1)
     number = len(values) - node.integer("num_scan_inputs", 1, len(values))

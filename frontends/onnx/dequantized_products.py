@@ -1,4 +1,4 @@
-"""The converter of products with weights of 2, 4 and 8 bits: MatMulNBits of onnxruntime."""
+"""The converter of MatMulNBits of onnxruntime: weights of 2, 4 and 8 bits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.frontends.onnx.registry import defines
 
 
 def _in_rows(node: Node, name: str, value: Value, rows: int, columns: int) -> Value:
-    """Returns a parameter as (rows, columns); it may be given flat."""
+    """A parameter, possibly flat, as (rows, columns)."""
     if value.shape not in ((rows, columns), (rows * columns,)):
         wanted = f"({rows}, {columns})"
         raise node.refuse(f"input '{name}' must have the shape {wanted}, got {show_shape(value.shape)}")
@@ -20,14 +20,14 @@ def _in_rows(node: Node, name: str, value: Value, rows: int, columns: int) -> Va
 
 
 def _unpacked(data: Value, bits: int, count: int) -> Value:
-    """Returns the first integers of each row of bytes, which contain `8 / bits` each, the first in the low bits."""
+    """The first integers of each row of bytes, `8 / bits` per byte, the first in the low bits."""
     parts = [ops.bitwise_and(ops.right_shift(data, at), (1 << bits) - 1) for at in range(0, 8, bits)]
     found = data if bits == 8 else ops.reshape(ops.stack(parts, axis=-1), (data.shape[0], -1))
     return found if found.shape[1] == count else ops.strided_slice(found, [0], [count], [1], [1])
 
 
 def _zero_points(node: Node, zero_points: Value, rows: int, groups: int, bits: int) -> Value:
-    """Returns one zero point for each group; zero points of less than 8 bits may share a byte."""
+    """One zero point for each group; those of less than 8 bits may share a byte."""
     if zero_points.dtype != "uint8":
         return _in_rows(node, "zero_points", zero_points, rows, groups)
     return _unpacked(_in_rows(node, "zero_points", zero_points, rows, -(-groups * bits // 8)), bits, groups)
@@ -50,8 +50,8 @@ def _matmul_nbits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> Item:
-    """An accuracy level of 4 allows data of 8 bits. They are rounded in groups of a block, as by onnxruntime. Products
-    of other levels are computed in float32. Weights of 2 bits become bytes."""
+    """Accuracy level 4 rounds data to 8 bits in groups of a block, like onnxruntime; others compute in float32. Weights
+    of 2 bits become bytes."""
     if bits not in (2, 4, 8):
         raise node.refuse(f"attribute 'bits' = {bits} is not supported, weights have 2, 4 or 8 bits")
     if block_size < 16 or block_size & (block_size - 1):
@@ -87,8 +87,7 @@ def _matmul_nbits(
 def _permuted_product(
     data: Value, weight: Value, scale: Value, zeros: Value | None, bias: Value | None, bits: int, index: Value
 ) -> Value:
-    """Returns the product with weights (n, k) of which column k is in group `index[k]`; the weights are dequantized
-    first."""
+    """Column k of the weights (n, k), dequantized first, is in group `index[k]`."""
     wide = data.dtype if data.dtype == "float64" else "float32"
     middle = float(1 << bits - 1) if zeros is None else ops.take(_cast(zeros, wide), index, 1)
     factor = ops.take(_cast(scale, wide), index, 1)

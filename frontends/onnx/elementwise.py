@@ -84,7 +84,7 @@ def _bit_cast(node: Node, data: Value) -> Item:
 
 
 def cast_to(node: Node, data: Value, dtype: str) -> Value:
-    """Cast a tensor. Floats outside the range of an 8-bit type saturate, unless attribute `saturate` is 0."""
+    """Floats outside the range of an 8-bit type saturate, unless attribute `saturate` is 0."""
     saturates = node.flag("saturate") if node.declares_attribute("saturate") else True
     if data.dtype == dtype:
         return data

@@ -1,7 +1,7 @@
-"""Nodes that weft cannot convert, as calls of the reference implementation of ONNX (`onnx.reference`).
+"""Nodes that weft cannot convert, as calls of ONNX's reference implementation (`onnx.reference`).
 
-Each is a registered function (`graph.call_dps`): Python that runs in the middle of the compiled program. It costs a
-Python call and NumPy's time, and prevents fusion across it.
+Each is a registered function (`graph.call_dps`), which costs a Python call and NumPy's time, and prevents fusion across
+it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
-    """Returns the outputs of a node as those of a registered function. Raises `Refusal` if their shapes are unknown, if
-    onnx does not implement the operator, or if the node contains graphs, which read outer values."""
+    """Raises `Refusal` if shapes are unknown, onnx lacks the operator, or the node contains graphs, which read outer
+    values."""
     if any(True for _ in graphs_within(node.proto)):
         raise Refusal("fallback: graphs in a node are not passed to functions")
-    for attribute in node.proto.attribute:  # ONNX's shape inference loops over the elements of some attributes
+    for attribute in node.proto.attribute:  # ONNX's shape inference loops over these
         if max(map(abs, (attribute.i, *attribute.ints)), default=0) > MOST_ELEMENTS:
             raise Refusal(f"fallback: attribute '{attribute.name}' must be at most {MOST_ELEMENTS}")
         tensors = (attribute.t, *attribute.tensors, attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
@@ -50,7 +50,7 @@ def fall_back(node: Node, opset: int) -> Sequence[Entry | None]:
 
 
 def _tensors(node: Node) -> Sequence[Item | None]:
-    """Returns the inputs of a node. Raises `Refusal` if one is not a tensor."""
+    """Raises `Refusal` if one is not a tensor."""
     found: list[Item | None] = []
     for item in node.inputs:
         if isinstance(item, TensorSequence | Absent):
@@ -83,8 +83,7 @@ def _model(node: Node, opset: int) -> ModelProto:
 
 
 def _inferred(model: ModelProto, wanted: Sequence[str], names: Set[str]) -> list[tuple[list[KnownExtent], str]]:
-    """Returns the shape and element type of each output. `names` are those in shapes of inputs; other names are extents
-    that depend on data."""
+    """Shape and element type of each output. `names` are those of inputs; others are extents that depend on data."""
     try:
         graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     except shape_inference.InferenceError as error:
@@ -108,8 +107,8 @@ def _inferred(model: ModelProto, wanted: Sequence[str], names: Set[str]) -> list
 
 
 def _function(model: ModelProto, count: int) -> Any:
-    """Returns a function that runs a model of one node on arrays, and stores into those of its results. Raises
-    `Refusal` for an operator that onnx does not implement."""
+    """Runs a model of one node and stores its results. Raises `Refusal` for an operator that onnx does not
+    implement."""
     from onnx.reference import ReferenceEvaluator
 
     names = [entry.name for entry in model.graph.input]

@@ -1,8 +1,7 @@
 """Operators on tensors known at import, folded by their references.
 
-They serve shapes, whose elements may be symbolic: the extents that Shape, Gather, Mul and Concat compute become the
-target of a reshape. A node with known inputs is converted so that its operators fold; if that is refused, it is
-converted as any other node.
+This serves shapes, whose elements may be symbolic: extents that Shape, Gather, Mul and Concat compute become the target
+of a reshape. If a node with known inputs does not fold, it is converted like any other.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ class _UndecidedError(Exception):
 
 
 def _is_positive(extent: KnownExtent) -> KnownExtent:
-    """Returns 1 if an extent is positive, else 0."""
     return graph_shapes.choose_size("max", graph_shapes.choose_size("min", extent, 1), 0)
 
 
@@ -61,15 +59,13 @@ def _select(condition: KnownExtent, left: KnownExtent, right: KnownExtent) -> Kn
 
 
 def _is_unequal(left: KnownExtent, right: KnownExtent) -> KnownExtent:
-    """Returns 1 if two extents differ, else 0."""
     difference = graph_shapes.subtract(left, right)
     distance = graph_shapes.choose_size("max", difference, graph_shapes.multiply(difference, -1))
     return graph_shapes.choose_size("min", distance, 1)
 
 
 def _are_both(left: KnownExtent, right: KnownExtent) -> KnownExtent:
-    """Returns the conjunction of two truth values. A minimum is a single term: products of sums would grow with each
-    operator."""
+    """A minimum is a single term: products of sums would grow with each operator."""
     if isinstance(left, int) or isinstance(right, int):
         return graph_shapes.multiply(left, right)
     return graph_shapes.choose_size("min", left, right)
@@ -88,8 +84,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[KnownExtent, KnownExtent], KnownExten
 
 
 def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
-    """Returns the quotient of integers, rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is
-    unknown."""
+    """The quotient is rounded toward zero. Raises `_UndecidedError` if the sign of a divisor is unknown."""
     if not is_not_negative(b):
         if not is_not_negative(negated := graph_shapes.multiply(b, -1)):
             raise _UndecidedError(f"the sign of {b} is not known")
@@ -123,7 +118,7 @@ _MOVES: Final = (
 
 
 def folded(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> KnownTensor:
-    """Returns the result of an operator on known tensors and numbers. Raises `Refusal` if it is not folded."""
+    """Raises `Refusal` if an operator is not folded."""
     kind = operator_type(name)
     given = dict(kind.SIGNATURE.bind(*args, **options).arguments)
     groups = [given.pop(role.name, None) for role in kind.ROLES]
@@ -170,7 +165,6 @@ def _number(element: Any) -> KnownExtent:
 
 
 def _on_extents(name: str, arrays: Sequence[Any], given: Mapping[str, Any], dtype: str) -> Any:
-    """Apply an operator to tensors with symbolic extents."""
     kind = operator_type(name)
     if name == "negative":
         name, arrays = "multiply", [*arrays, np.array(-1)]

@@ -87,8 +87,8 @@ def _resize(
 def _with_sizes_of_data(
     node: Node, data: Value, along: Sequence[int], sizes: list[KnownExtent]
 ) -> tuple[Value, list[KnownExtent]]:
-    """Returns the data and the sizes. Batch and channels are not resized: if one of size and extent is symbolic, they
-    are assumed to be equal, which the import or a call precondition checks."""
+    """Batch and channels are not resized: symbolic sizes and extents are assumed to be equal, which the import or a
+    call precondition checks."""
     found, shape = list(sizes), list(data.shape)
     for at, (axis, size) in enumerate(zip(along, sizes, strict=False)):
         extent = data.shape[axis]
@@ -110,7 +110,7 @@ def _resized(
     mode: str,
     **options: object,
 ) -> Value:
-    """Resizes some axes, which are the last ones of an image meanwhile."""
+    """The axes are meanwhile the last ones of an image."""
     if not axes:
         return data
     if len(axes) > 3:

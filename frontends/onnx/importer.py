@@ -1,9 +1,9 @@
-"""Convert the nodes of an ONNX model to a graph: `import_model`.
+"""Conversion of an ONNX model to a graph: `import_model`.
 
-A name refers to a value of the graph, or to a tensor known at import (`known.py`). A node with known inputs is folded
-if possible. Otherwise its converter creates operators, which stay detached until an output of the model needs them. An
-operator without a converter is expanded if ONNX, or the model, defines it by other operators. Nodes that cannot be
-converted are collected, so that one error lists all.
+A name refers to a value of the graph, or to a tensor known at import (`known_tensors.py`). A node with known inputs is
+folded if possible. Otherwise its converter creates operators, which stay detached until an output of the model needs
+them. An operator without a converter is expanded if ONNX, or the model, defines it by others. One error lists all nodes
+that cannot be converted.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class UnifiedAxes:
-    """The axes of the tensors that are inputs, and the symbols among them that are replaced by equal extents."""
+    """Axes of the inputs, and their symbols that equal extents replace."""
 
     axes: Mapping[str, Sequence[ExtentLike]]
     """By parameter, before symbols are replaced."""
@@ -131,12 +131,10 @@ class UnifiedAxes:
 
 
 class UnconvertedError(Exception):
-    """Raised for a graph within a node some of whose nodes could not be converted. They are reported already."""
+    """Raised if nodes of a nested graph could not be converted, which is reported already."""
 
 
 class Import:
-    """State shared by the scopes of one import."""
-
     def __init__(
         self,
         file: ModelFile,
@@ -201,7 +199,7 @@ class Import:
 
 @dataclass
 class Scope:
-    """The names of a graph, of an expanded function, or of a graph within a node."""
+    """The names of a graph, of an expanded function, or of a nested graph."""
 
     shared: Import
     opsets: Mapping[str, int]
@@ -218,8 +216,7 @@ class Scope:
     """Known tensors by `id`, with their values in the function under construction."""
 
     def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
-        """Returns the scope of a graph within a node of this one. If its nodes become a separate function, it has
-        separate constants."""
+        """A scope of a nested graph; a function has separate constants."""
         constants: dict[int, tuple[KnownTensor, Value]] = {} if is_function else self.constants
         return Scope(
             self.shared, self.opsets, f"{place}/", self.defined, self.depth + 1, self, dict(names), constants=constants
@@ -233,14 +230,13 @@ class Scope:
         return self.constants[id(item)][1]
 
     def known_of(self, item: Item) -> KnownTensor | None:
-        """Returns the elements of an item, symbolic if a call determines them, or None if they depend on other data."""
+        """Elements, symbolic if a call determines them; None if they depend on other data."""
         if isinstance(item, KnownTensor):
             return item
         return self.shared.extents.get(item.ssa) or evaluated(item, self.shared.evaluated)
 
     def as_extents(self, inputs: Sequence[Entry | None]) -> Sequence[Entry | None] | None:
-        """Returns the inputs of a node, with tensors replaced by extents that a call determines, or None if there is no
-        such input."""
+        """Inputs as extents where a call determines them, or None if it determines none."""
         extents = self.shared.extents
         found = [extents.get(item.ssa, item) if isinstance(item, Value) else item for item in inputs]
         return None if all(one is other for one, other in zip(found, inputs, strict=True)) else found
@@ -276,7 +272,7 @@ class Scope:
         return None
 
     def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor:
-        """Returns the elements of a tensor of the model. Raises `Refusal` if its file lacks them."""
+        """Raises `Refusal` if the file of the tensor lacks its elements."""
         file = self.shared.file
         return file.sparse(proto) if isinstance(proto, SparseTensorProto) else file.tensor(proto)
 
@@ -284,7 +280,7 @@ class Scope:
         return DataSizes(self.shared.builder)
 
     def find(self, name: str) -> Entry | None:
-        """Returns the entry of a name, or None if it could not be converted. Raises `Refusal` for an undefined name."""
+        """None for a name that could not be converted. Raises `Refusal` for an undefined one."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.names:
@@ -293,8 +289,7 @@ class Scope:
         raise Refusal(f"nothing computes '{name}', or only what depends on it (the graph has a cycle)")
 
     def outputs_of(self, graph: GraphProto) -> list[Entry]:
-        """Convert the nodes of a graph within a node, whose inputs are defined here, and return its outputs. Raises
-        `UnconvertedError` if one could not be converted."""
+        """Raises `UnconvertedError` if a node of a nested graph could not be converted."""
         add_initializers(self, graph)
         self.run(graph.node)
         found = [self.find(proto.name) for proto in graph.output]
@@ -325,7 +320,7 @@ class Scope:
             found = self._converted(proto, domain, opset, place)
             shared.outcomes[label].converted += any(item is not None for item in found)
         except (CompileError, ShapeError) as error:
-            # operators of the graph dialect name their own parameters, a refusal those of the node
+            # the graph dialect names its own parameters, a refusal those of the node
             given = "" if isinstance(error, Refusal) else given_attributes(proto)
             shared.report(
                 label, error, f"{place}, in the definition of {self.defined}" if self.defined else place, given
@@ -366,7 +361,7 @@ class Scope:
             inputs.pop()
         if function is not None:
             return self._written_out(proto, function, inputs, place)
-        scope = cast("Any", self)  # type checkers that check this file see two classes of this name
+        scope = cast("Any", self)  # type checkers see two classes of this name
         node = Node(proto, domain, version, schema, inputs, scope)
         try:
             node.check()
@@ -377,7 +372,7 @@ class Scope:
             raise Refusal(_misfit(node, error)) from error
 
     def _by_converter(self, node: Node, convert: Converter | None, opset: int, place: str) -> Sequence[Entry | None]:
-        """Returns the outputs of a node that no function of the model defines."""
+        """The outputs of a node that no function of the model defines."""
         by_user = is_registered_by_user(node.domain, node.operator, node.version)
         if convert is not None and not by_user and can_fold(node.operator, node.inputs):
             with suppress(Refusal):
@@ -397,7 +392,6 @@ class Scope:
         return self._written_out(node.proto, _body(node, opset), node.inputs, place, node.schema)
 
     def _note_extents(self, node: Node, convert: Converter, found: Sequence[Entry | None]) -> None:
-        """Record results of a node on extents as extents too."""
         inputs = self.as_extents(node.inputs)
         if inputs is None or not can_fold(node.operator, inputs):
             return
@@ -415,7 +409,7 @@ class Scope:
         place: str,
         schema: Schema | None = None,
     ) -> Sequence[Entry | None]:
-        """Expands the function that defines an operator, and returns the outputs of the node."""
+        """Expand the function that defines the operator."""
         given = {attribute.name: attribute for attribute in proto.attribute}
         for default in function.attribute_proto:
             given.setdefault(default.name, default)
@@ -447,8 +441,7 @@ def _number_of_nodes(
     found: dict[tuple[str, str], int],
     depth: int = 0,
 ) -> int:
-    """Returns the number of nodes of a graph, including nested graphs and expanded functions; `found` caches the count
-    of functions."""
+    """The number includes nested graphs and expanded functions, which `found` caches."""
     if depth > _DEEPEST:
         return _ENDLESS
     total = 0
@@ -460,7 +453,7 @@ def _number_of_nodes(
         callee = domain_name(node.domain), node.op_type
         if callee in functions:
             if callee not in found:
-                found[callee] = _ENDLESS  # until it is counted, so that a recursive call is recognized
+                found[callee] = _ENDLESS  # recognizes a recursive call
                 found[callee] = _number_of_nodes(functions[callee].node, functions, found, depth + 1)
             total += found[callee]
     return min(total, _ENDLESS)
@@ -482,8 +475,8 @@ def _has_body(schema: Schema | None) -> bool:
 
 
 def _body(node: Node, opset: int) -> FunctionProto:
-    """Returns the definition of an operator by other operators, for the newest opset up to that of the model. Raises
-    `Refusal` if there is none."""
+    """The definition is that of the newest opset up to the model's. Raises `Refusal` if no function defines the
+    operator."""
     schema: Schema | None = node.schema
     text = b""
     if schema is not None and schema.has_function:
@@ -503,8 +496,7 @@ def _version(versions: Sequence[int], opset: int) -> int:
 
 
 def _fall_back(node: Node, opset: int, reason: CompileError | ShapeError) -> Sequence[Entry | None]:
-    """Returns the outputs of a registered function for a node that no converter accepts. Raises `Refusal` with both
-    reasons."""
+    """Raises `Refusal` with both reasons."""
     try:
         return fall_back(node, opset)
     except Refusal as error:
@@ -530,7 +522,7 @@ def _not_defined(operator: str) -> str:
 
 
 def _converted_by(convert: Converter, node: Node) -> Sequence[Entry | None] | None:
-    """Returns the outputs of a converter, or None if it leaves the node to its definition by other operators."""
+    """None if the converter leaves the node to its definition by others."""
     found = convert(node)
     if found is None:
         return None
@@ -587,13 +579,13 @@ def import_model(
     fallback: bool,
     weights: str | os.PathLike[str] | None = None,
 ) -> tuple[BlockBuilder, frozenset[str], UnifiedAxes]:
-    """Build the function @main of a model. Returns its builder, the external files of the model, as paths relative to
-    its folder, and the symbols that were unified.
+    """Build the function @main of a model. Returns its builder, the external files, relative to its folder, and the
+    unified symbols.
 
-    `shapes` override those that the model states for its inputs. Inputs in `constants` are not parameters. Tensors of
-    the safetensors file `weights` replace initializers and inputs of the same names. If operators require extents of
-    different names to be equal, the import restarts with one name for them. Raises `CompileError`, `OSError`, and
-    `TypeError` for arguments of other types.
+    `shapes` override those that the model states. Inputs in `constants` are not parameters. Tensors of the safetensors
+    file `weights` replace initializers and inputs of the same names. If operators require extents of different names to
+    be equal, the import restarts with one name. Raises `CompileError`, `OSError`, and `TypeError` for arguments of
+    other types.
     """
     checked_argument("from_onnx", "shapes", Mapping[str, _SHAPE], shapes)
     checked_argument("from_onnx", "constants", Mapping[str, Any], constants)
@@ -614,7 +606,7 @@ def _fallback_hint(
     constants: Mapping[str, ArrayLike],
     weights: Mapping[str, StoredTensor] | None = None,
 ) -> Sequence[str]:
-    """Returns the cost of `fallback=True`, determined by an import with it."""
+    """The cost of `fallback=True`, determined by an import with it."""
 
     def imported() -> ModuleOp:
         return _imported(lambda: Import(file, BlockBuilder(), True, weights), shapes, constants).builder.get()
@@ -625,7 +617,7 @@ def _fallback_hint(
 def _imported(
     begin: Callable[[], Import], shapes: Mapping[str, InputShape], constants: Mapping[str, ArrayLike]
 ) -> Import:
-    """Returns the import that `begin` starts; it restarts if extents turn out to be equal."""
+    """Restarts the import if extents turn out to be equal."""
     extents: Mapping[str, KnownExtent] = {}
     while True:
         shared = begin()
@@ -638,8 +630,7 @@ def _imported(
 
 
 def _weights_of(file: ModelFile, path: Path) -> Mapping[str, StoredTensor]:
-    """Returns the tensors of a file with names of the model's initializers and inputs. Raises `CompileError` if there
-    is none."""
+    """Tensors with names of the model's initializers and inputs. Raises `CompileError` if there is none."""
     graph = file.model.graph
     names = [entry.name for entry in (*graph.initializer, *graph.input)]
     tensors = read_safetensors(path)
@@ -655,8 +646,8 @@ def operators_of(
     shapes: Mapping[str, InputShape],
     constants: Mapping[str, ArrayLike],
 ) -> tuple[Mapping[str, Outcome], Sequence[str]]:
-    """Returns the outcomes of an import of a model, by operator, and the cost of `fallback=True` if nodes are refused.
-    Raises the errors of `import_model`, except for nodes that cannot be converted."""
+    """Outcomes by operator, and the cost of `fallback=True` if nodes are refused. Raises the errors of `import_model`,
+    except for nodes that cannot be converted."""
     file, begun = ModelFile.read(source), list[Import]()
 
     def begin() -> Import:
@@ -683,7 +674,7 @@ class _EqualExtents(Exception):
 
 
 def _check_equal(shared: Import, scope: Scope, known: Mapping[str, KnownExtent]) -> None:
-    """Raises `_EqualExtents` if the nodes require extents to be equal, unless calls must check it."""
+    """Raises `_EqualExtents` if nodes require extents to be equal, unless calls must check it."""
     entries = [entry for entry in scope.names.values() if entry is not None]
     values = [item.ssa for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
     order = [name for value in shared.inputs for e in shape_of(cast("Tensor", value.type)) if (name := lone_name(e))]
@@ -700,14 +691,13 @@ def _build_main(
     constants: Mapping[str, ArrayLike],
     extents: Mapping[str, KnownExtent],
 ) -> None:
-    """Builds the function @main, with symbols of its parameters replaced by `extents`."""
     file, builder = shared.file, shared.builder
     graph = file.model.graph
     scope = Scope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
     words = {word_of(proto.name): proto.name for proto in reversed(inputs)}
-    words.update({proto.name: proto.name for proto in inputs})  # names of models and of signatures
+    words.update({proto.name: proto.name for proto in inputs})
     shapes = {words.get(name, name): shape for name, shape in shapes.items()}
     constants = {words.get(name, name): value for name, value in constants.items()}
     for option, names in (("shapes", shapes), ("constants", constants)):
@@ -799,7 +789,7 @@ def add_initializers(scope: Scope, graph: GraphProto) -> None:
 
 
 class _Names:
-    """The names of parameters, and those of extents, as words of weft: one name for each text of the model."""
+    """Parameters and extents as words of weft: one for each text of the model."""
 
     def __init__(
         self,
@@ -825,14 +815,13 @@ class _Names:
 
     def parameter(self, label: str) -> str:
         word = word_of(label)
-        # No underscore before the number: name hints drop a number after an underscore.
+        # Name hints drop a number after an underscore.
         name = next(free for free in chain([word], (f"{word}{n}" for n in count())) if free not in self._parameters)
         self._parameters.add(name)
         return name
 
     def extent(self, text: str, parameter: str, axis: int) -> str:
-        """Returns the extent that a model calls `text`: an expression over names that extents of inputs determine, or a
-        name. An unnamed extent is named after its parameter."""
+        """An expression over names that extents of inputs determine, or a name, by default after the parameter."""
         if text not in self._opaque:
             with suppress(ShapeError):
                 found = parse_extent(text)
@@ -849,7 +838,6 @@ class _Names:
         return self._extents[text]
 
     def shape(self, parameter: str, axes: Sequence[ExtentLike]) -> list[ExtentLike]:
-        """The shape of a parameter, in which symbols are replaced by equal extents."""
         self.axes[parameter] = axes
         return [self._unified(extent) for extent in axes]
 
@@ -861,8 +849,8 @@ class _Names:
 
 
 def _unsolved(texts: Iterable[str]) -> set[str]:
-    """Returns the texts of dimensions that parse as expressions over names that no dimension determines, such as `a*b`
-    if no dimension is `a`: exporters write them as names."""
+    """Texts that parse as expressions over names that no dimension determines, such as `a*b` without `a`: exporters
+    write them as names."""
     parsed = dict[str, KnownExtent]()
     for text in texts:
         with suppress(ShapeError):
@@ -882,8 +870,7 @@ def _dims(kind: TypeProto) -> Iterable[Any]:
 def _specialized(
     inputs: Sequence[ValueInfoProto], shapes: Mapping[str, InputShape], names: _Names
 ) -> tuple[Mapping[str, InputShape], Sequence[str]]:
-    """Returns the given shapes of inputs unified with those that the model states, and the ranges of their extents.
-    Raises `CompileError` for contradictions."""
+    """Given shapes unified with those of the model, and ranges of extents. Raises `CompileError` for contradictions."""
     stated: dict[str, list[KnownExtent]] = {}
     given: dict[str, tuple[Axis, ...]] = {}
     found: dict[str, InputShape] = dict(shapes)
@@ -903,7 +890,7 @@ def _specialized(
                     _stated_extent(dim, axis, given.get(proto.name, ()), names, word_of(proto.name))
                     for axis, dim in enumerate(dims)
                 ]
-        elif shape is not None:  # the model states no rank, so any rank is accepted
+        elif shape is not None:  # the model states no rank
             extents = [names.extent("", word_of(proto.name), axis) for axis in range(len(given[proto.name]))]
             stated[proto.name] = [symbol(extent) for extent in extents]
     result = unify(stated, given, "from_onnx: shapes")
@@ -915,7 +902,7 @@ def _specialized(
 
 
 def _stated_extent(dim: Any, axis: int, given: Sequence[Axis], names: _Names, word: str) -> KnownExtent:
-    """Returns the extent of a dimension of an input. A given name may replace a number of the model."""
+    """A given name may replace a number of the model."""
     is_renamed = axis < len(given) and isinstance(given[axis].extent, str)
     if dim.HasField("dim_value") and not is_renamed:
         return dim.dim_value
@@ -930,7 +917,7 @@ def _axes(shape: InputShape, label: str) -> tuple[Axis, ...]:
 
 
 def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
-    """Returns the axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
+    """Axes of the tensors of a sequence: of `2x3,nx3`, or one by one."""
     rows = shape.split(",") if isinstance(shape, str) else list(shape or ())
     if any(isinstance(row, int) for row in rows):
         raise CompileError(f"{label}: the input is a sequence: give the axes of each of its tensors, [(...), ...]")
@@ -938,7 +925,7 @@ def _rows(shape: InputShape, label: str) -> list[tuple[Axis, ...]]:
 
 
 def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
-    """Returns the axes of a tensor of a sequence. Raises `CompileError` if one has a range."""
+    """Raises `CompileError` if an axis of a tensor of a sequence has a range."""
     if any(axis.bounds is not None or axis.extent is None for axis in axes):
         raise CompileError(f"{label}: tensors of a sequence have numbers and names, got {show_axes(axes)}")
     return [axis.extent for axis in axes if axis.extent is not None]
@@ -947,7 +934,7 @@ def _plain(axes: Sequence[Axis], label: str) -> list[ExtentLike]:
 def _parameters(
     proto: ValueInfoProto, names: _Names, shapes: Mapping[str, InputShape]
 ) -> tuple[Entry, Sequence[Value]]:
-    """Returns the entry of an input of the model, and the parameters of the graph for it."""
+    """The entry of an input, and the parameters of the graph for it."""
     given = shapes.get(proto.name)
     kind, is_optional = proto.type, proto.type.HasField("optional_type")
     if is_optional:
@@ -966,7 +953,6 @@ def _parameters(
 
 
 def _parameter(label: str, kind: TypeProto, names: _Names, shape: Sequence[ExtentLike] | None) -> Value:
-    """Returns a parameter of the graph for a tensor of the input `label`."""
     if not kind.HasField("tensor_type"):
         found = kind.WhichOneof("value") or "nothing"
         raise Refusal(f"an input is a tensor or a sequence of tensors, got {found.removesuffix('_type')}")

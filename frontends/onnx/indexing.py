@@ -26,13 +26,12 @@ def _gather_nd(node: Node, data: Value, indices: Value) -> Item:
     )
     rank = node.scope.declared_rank(node.proto.output[0])
     if rank is not None and not isinstance(indices.shape[-1], int):
-        # The number of coordinates of an index determines the rank of the result.
         node.equal(indices.shape[-1], indices.ndim - 1 + data.ndim - batch - rank)
     return gather_nd(data, indices, batch)
 
 
 def gather_nd(data: Value, indices: Value, batch: int) -> Value:
-    """Gathers the elements at the coordinates along the last axis of `indices`, within the first `batch` axes."""
+    """Coordinates are along the last axis of `indices`, within the first `batch` axes."""
     places = _coordinates_first(indices)
     if batch:
         over = indices.shape[:-1]
@@ -42,7 +41,7 @@ def gather_nd(data: Value, indices: Value, batch: int) -> Value:
 
 
 def _coordinates_first(indices: Value) -> Value:
-    """Move coordinates to the first axis; ONNX has them along the last one."""
+    """ONNX has coordinates along the last axis."""
     return indices if indices.ndim == 1 else ops.moveaxis(indices, -1, 0)
 
 
@@ -53,7 +52,6 @@ def _scatter_elements(node: Node, data: Value, indices: Value, updates: Value, *
 
 @converts("ScatterND")
 def _scatter_nd(node: Node, data: Value, indices: Value, updates: Value) -> Item:
-    # The ranks determine the number of coordinates of an index.
     if not node.equal(indices.shape[-1], indices.ndim - 1 + data.ndim - updates.ndim):
         ranks = f"{data.ndim}, {indices.ndim} and {updates.ndim}"
         raise node.refuse(f"tensors of the ranks {ranks} have another number of coordinates than {indices.shape[-1]}")
@@ -180,7 +178,6 @@ def _slice(
         extent = data.shape[axis]
         if step == 0:
             raise node.refuse("input 'steps' must not hold 0")
-        # A bound beyond any axis extends to its end.
         low: KnownExtent | None = None if start == 0 and step > 0 else start
         high: KnownExtent | None = None if end == extent or (is_far(end) and step > 0) else end
         if step < 0:
@@ -237,7 +234,7 @@ def _reverse_sequence(node: Node, data: Value, lengths: Value) -> Item:
 
 
 def reversed_sequences(data: Value, lengths: Value, batch: int, time: int) -> Value:
-    """Reverses the first `lengths` elements along axis `time` of each sequence of axis `batch`; both axes are among the
+    """Reverses the first `lengths` elements along axis `time` of each sequence of axis `batch`; both are among the
     first two."""
     steps = ops.iota([data.shape[time]], dtype="int64")
     places, ends = ops.expand_dims(steps, [1 - time]), ops.expand_dims(ops.cast(lengths, "int64"), [1 - batch])

@@ -1,4 +1,4 @@
-"""Tensors known when a model is imported: weights, and shapes, whose elements may be symbolic extents."""
+"""Tensors known at import: weights, and shapes, whose elements may be symbolic extents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SMALL: Final = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class KnownTensor:
-    """A tensor known at import. If elements are symbolic, the array contains objects: numbers and expressions."""
+    """If elements are symbolic, the array contains objects: numbers and expressions."""
 
     array: NDArray[Any]
     dtype: str
@@ -39,7 +39,7 @@ class KnownTensor:
 
     @staticmethod
     def copy_of(array: NDArray[Any], dtype: str) -> KnownTensor:
-        """Returns a tensor with a copy of an array, which all constants made of it share."""
+        """A copy of an array, which all constants made of it share."""
         attribute = dense_attribute(_plain(array), TYPES[dtype])
         return KnownTensor(elements_of(attribute).view(array.dtype), dtype, attribute=attribute)
 
@@ -66,7 +66,7 @@ class KnownTensor:
         return tuple(e if isinstance(e, Expression) else int(e) for e in self.array.flat)
 
     def constant(self) -> Value:
-        """Returns the tensor as a value, whose operator is detached."""
+        """The tensor as a value, whose operator is detached."""
         if not self.is_symbolic:
             op = ConstantOp(self.attribute or dense_attribute(_plain(self.array), TYPES[self.dtype]))
             op.result.name_hint = self.name
@@ -89,7 +89,7 @@ class TensorSequence:
 
 @dataclass(frozen=True, eq=False)
 class Absent:
-    """An optional without a value; one with a value is represented by the value."""
+    """An optional without a value; others are represented by the value."""
 
 
 Entry: TypeAlias = Item | TensorSequence | Absent
@@ -103,13 +103,12 @@ def tensors_of(entry: Entry) -> tuple[Item, ...]:
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Returns the array in weft's representation: bfloat16 as bits."""
+    """weft's representation: bfloat16 as bits."""
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
 def evaluated(value: Value, found: dict[SSAValue, KnownTensor | None]) -> KnownTensor | None:
-    """Returns the elements of a value that is computed from constants, or None if it depends on anything else, or is
-    large. `found` caches results."""
+    """The elements if small and computed from constants. `found` caches results."""
     if value.ssa not in found:
         found[value.ssa] = None
         found |= _evaluated(value, found)
@@ -117,7 +116,7 @@ def evaluated(value: Value, found: dict[SSAValue, KnownTensor | None]) -> KnownT
 
 
 def _evaluated(value: Value, found: Mapping[SSAValue, KnownTensor | None]) -> Mapping[SSAValue, KnownTensor | None]:
-    """Returns the elements of a value and of the values that it is computed from; None as in `evaluated`."""
+    """The elements of the value and of those that it is computed from."""
     arrays: dict[SSAValue, NDArray[Any]] = {}
     pending: list[tuple[SSAValue, bool]] = [(value.ssa, False)]
     while pending:
@@ -141,13 +140,12 @@ def _evaluated(value: Value, found: Mapping[SSAValue, KnownTensor | None]) -> Ma
 
 
 def _known(value: SSAValue, array: NDArray[Any]) -> KnownTensor | None:
-    """Returns a value as the interpreter computes it, with float32 for bfloat16."""
     element = element_name(cast("Tensor", value.type).element_type)
     return None if element is None else KnownTensor(array.astype(np.dtype(element), copy=False), element)
 
 
 def _is_large(op: Operation) -> bool:
-    """Returns whether the results of an op have many elements, or depend on symbolic extents."""
+    """Whether results have many elements, or depend on symbolic extents."""
     shapes = [cast("Tensor", result.type).get_shape() for result in op.results]
     if isinstance(op, Operator) and any(isinstance(extent, Expression) for shape in op.shapes for extent in shape):
         return True

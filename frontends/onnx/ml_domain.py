@@ -36,7 +36,7 @@ def _floats_of(data: Value) -> Value:
 
 
 def _matrix(node: Node) -> Value:
-    """Returns the input of samples and features; a vector is one sample."""
+    """The input of samples and features; a vector is one sample."""
     data = node.value(0)
     if data.ndim not in (1, 2):
         raise node.refuse(f"input 'X' must have rank 1 or 2, got {data.ndim}")
@@ -121,7 +121,7 @@ def _label_encoder(node: Node, data: Value) -> Item:
 
 
 def _labels(node: Node, what: str) -> NDArray[Any] | None:
-    """Returns the keys or values of a map of labels, or None if they are missing or strings."""
+    """Keys or values of a map of labels, or None if missing or strings."""
     for suffix, dtype in (("int64s", "int64"), ("floats", "float32")):
         if node.has_attribute(f"{what}_{suffix}"):
             return np.array(node.attribute(f"{what}_{suffix}"), dtype)
@@ -200,7 +200,7 @@ class _Trees:
     """The weight of each node for each target: (nodes, targets)."""
 
     def depth(self, node: Node) -> int:
-        """Returns the maximum number of branches from a root to a leaf. Raises `Refusal` for cyclic trees."""
+        """The maximum number of branches to a leaf. Raises `Refusal` for cyclic trees."""
         level = set(self.roots)
         for depth in range(_DEEPEST + 1):
             level = {n for at in level if self.modes[at] != "LEAF" for n in (self.on_true[at], self.on_false[at])}
@@ -209,7 +209,7 @@ class _Trees:
         raise node.refuse(f"the trees are deeper than {_DEEPEST} branches, or have no end")
 
     def leaves_of(self, node: Node, data: Value) -> Value:
-        """Returns the leaf of each tree for each sample: (samples, trees)."""
+        """The leaf of each tree for each sample: (samples, trees)."""
         kinds = sorted(set(self.modes) - {"LEAF"})
         number: dict[str, int] = {kind: at for at, kind in enumerate(kinds)}
         wide, count = _floats_of(data), data.shape[1]
@@ -268,7 +268,7 @@ def _tree_ensemble(node: Node, *, n_targets: int) -> Item:
 
 
 def _numbered_trees(node: Node, targets: int) -> _Trees:
-    """Builds trees whose leaves are in separate tables. A membership test becomes a chain of equality tests."""
+    """Leaves are in separate tables. A membership test becomes a chain of equality tests."""
 
     def table(name: str, count: int) -> list[int]:
         found = node.integers(name, 0, count)
@@ -361,7 +361,7 @@ def _based(node: Node, scores: Value) -> Value:
 
 
 def _trees_of_pairs(node: Node, kind: str, targets: int) -> _Trees:
-    """Builds trees whose nodes are identified by a tree and a number within it."""
+    """Trees whose nodes are identified by a tree and a number within it."""
     for name in ("nodes_values_as_tensor", "base_values_as_tensor", f"{kind}_weights_as_tensor"):
         if node.has_attribute(name):
             raise node.refuse(f"attribute '{name}' is not supported")

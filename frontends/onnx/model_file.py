@@ -1,4 +1,4 @@
-"""ONNX files: models, and the elements of their tensors, which may be stored in other files of the folder."""
+"""ONNX files: models, and the elements of their tensors, also in other files of the folder."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ NEWEST: Final[Mapping[str, int]] = {"": 28, "ai.onnx.ml": 5}
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model, and its name in errors."""
-
     model: ModelProto
     name: str
     path: Path | None = None
@@ -48,8 +46,7 @@ class ModelFile:
 
     @staticmethod
     def read(source: str | os.PathLike[str] | bytes | ModelProto) -> ModelFile:
-        """Read the model from a file or bytes, or take a model as it is. Raises `CompileError`, `OSError`, and
-        `TypeError` for other types."""
+        """Read a model from a file or bytes. Raises `CompileError`, `OSError`, and `TypeError` for other types."""
         checked_argument("from_onnx", "model", str | os.PathLike | bytes | ModelProto, source)
         if isinstance(source, ModelProto):
             file = ModelFile(source, "the model")
@@ -64,7 +61,7 @@ class ModelFile:
 
     @property
     def opsets(self) -> dict[str, int]:
-        """The versions of the domains; `com.microsoft`, of which there is one version, need not be imported."""
+        """`com.microsoft`, which has one version, need not be imported."""
         imported = {domain_name(opset.domain): opset.version for opset in self.model.opset_import}
         return {"com.microsoft": 1, **imported}
 
@@ -91,8 +88,7 @@ class ModelFile:
             raise CompileError(f"{self.name}: the weights take {sizes}")
 
     def tensor(self, proto: TensorProto) -> KnownTensor:
-        """Returns the elements of a tensor. Raises `Refusal` if they are missing or too few, or if weft lacks their
-        type."""
+        """Raises `Refusal` for missing or too few elements, and types that weft lacks."""
         dtype = dtype_of(proto.data_type)
         shape = tuple(proto.dims)
         if any(extent < 0 for extent in shape):
@@ -108,8 +104,7 @@ class ModelFile:
             raise Refusal(f"tensor '{proto.name}' of shape {shape} and type {dtype}: {error}") from None
 
     def stored(self, tensor: StoredTensor, name: str, proto: TensorProto | None = None) -> KnownTensor:
-        """Returns a tensor of a file of weights that replaces that of the model. Raises `Refusal` for another type or
-        shape."""
+        """A tensor of a file of weights. Raises `Refusal` for another type or shape than the model's."""
         element = np.dtype(ELEMENTS[tensor.dtype][0])
         if proto is not None:
             dtype, shape = dtype_of(proto.data_type), tuple(proto.dims)
@@ -124,8 +119,7 @@ class ModelFile:
         )
 
     def sparse(self, proto: SparseTensorProto) -> KnownTensor:
-        """Returns the elements of a sparse tensor as a dense one. Raises `Refusal` as `tensor` does, and if it is far
-        larger than its elements."""
+        """Raises `Refusal` as `tensor` does, and if the dense tensor is far larger than its elements."""
         values, indices = self.tensor(proto.values), self.tensor(proto.indices).array
         shape, label = tuple(proto.dims), f"sparse tensor '{proto.values.name}'"
         most = MOST_ELEMENTS + 64 * values.array.size
@@ -144,7 +138,7 @@ class ModelFile:
         return KnownTensor(found.reshape(shape), values.dtype)
 
     def _external(self, proto: TensorProto, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        """Returns the elements of a tensor in the model's file, or another file of its folder, memory-mapped."""
+        """The elements in the model's file, or another of its folder, memory-mapped."""
         entries = {entry.key: entry.value for entry in proto.external_data}
         location = entries.get("location", "")
         label = f"tensor '{proto.name}': external data"
@@ -179,7 +173,7 @@ class ModelFile:
         return np.frombuffer(data, element).reshape(shape)
 
     def _beside(self, folder: Path, location: str, label: str) -> Path:
-        """Returns a file of the folder that the model names, with links resolved. Raises `Refusal` for other paths."""
+        """A file of the folder that the model names, links resolved. Raises `Refusal` for other paths."""
         try:
             path = (folder / location).resolve()
             is_file = path.is_file()
@@ -194,8 +188,8 @@ class ModelFile:
 
 
 def _file_of(path: Path) -> Path:
-    """Returns the model at a path. A folder must contain one model, in it or in its subfolder `onnx`, as on model hubs.
-    Raises `CompileError` for a folder with none or several."""
+    """A folder must contain one model, in it or in its subfolder `onnx`, as on model hubs. Raises `CompileError` for
+    none or several."""
     if not path.is_dir():
         return path
     found = sorted(path.glob("*.onnx")) or sorted(path.glob("onnx/*.onnx"))
@@ -230,13 +224,13 @@ def memory_bytes() -> int:
 def _bytes(data_type: int, dims: Sequence[int]) -> int:
     try:
         return prod(dims) * onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize
-    except KeyError:  # an unknown type is reported when the tensor is read
+    except KeyError:  # reported when the tensor is read
         return 0
 
 
 def _check_texts(message: Message) -> None:
-    """Raises `ValueError` for a text that is not UTF-8, for which protobuf returns bytes."""
-    # The bytes of tensors are not texts, and reading them would copy.
+    """Raises `ValueError` for text that is not UTF-8, for which protobuf returns bytes."""
+    # Bytes of tensors are no texts, and reading them would copy.
     fields = [(f, getattr(message, f.name)) for f in message.DESCRIPTOR.fields if f.name in ("name", "external_data")]
     for field, value in fields if isinstance(message, TensorProto) else message.ListFields():
         values: Iterable[Any] = value if _is_repeated(value) else (value,)

@@ -19,8 +19,6 @@ from weft.texpr.ops.convolution import KernelWindow, borders
 
 
 class Window:
-    """The attributes of a window over the spatial axes."""
-
     def __init__(self, node: Node, kernel: Sequence[Extent], extents: Sequence[Extent]) -> None:
         rank = len(extents)
         self.kernel = list(kernel)
@@ -52,7 +50,7 @@ def _spatial(node: Node, data: Value) -> int:
 
 
 def kernel_of(node: Node, weight: Value, space: int) -> tuple[Extent, ...]:
-    """Returns the spatial extents of the weights. Raises `Refusal` if attribute 'kernel_shape' differs."""
+    """The spatial extents of the weights. Raises `Refusal` if attribute 'kernel_shape' differs."""
     kernel = weight.shape[2:]
     given = node.integers("kernel_shape", count=space)
     if weight.ndim != space + 2:
@@ -91,7 +89,7 @@ def conv_transposed(
     given_pads: Sequence[int] | None,
     wanted: Sequence[int] | None = None,
 ) -> Value:
-    """Computes the transposed convolution without the bias; `wanted` are the spatial extents of the result."""
+    """The bias is not added; `wanted` are the spatial extents of the result."""
     space = _spatial(node, data)
     kernel, extents = kernel_of(node, weight, space), data.shape[2:]
     strides = node.integers("strides", count=space) or [1] * space
@@ -193,7 +191,7 @@ def _max_pool(
 
 
 def _row_places(node: Node, places: Value, shape: Sequence[Extent], by_columns: bool) -> Value:
-    """Convert indices within planes to indices within the whole tensor, row-major, or with reversed spatial axes."""
+    """Indices within planes as indices within the tensor, row-major, or with reversed spatial axes."""
     planes, plane = product_of(shape[:2]), product_of(shape[2:])
     if planes is None or plane is None:
         raise node.refuse("output 'Indices' needs data of known shape")
@@ -246,7 +244,7 @@ def _max_unpool(node: Node, data: Value, places: Value) -> Item:
     inferred = [add(multiply(data.shape[2 + d], strides[d]), reach[d]) for d in range(space)]
     if any(isinstance(extent, int) and extent < 1 for extent in inferred):
         raise node.refuse(f"the windows have no elements, got the extents {show_shape(inferred)}")
-    # Indices refer to the whole tensor of the inferred shape; a larger one has zeros at its ends.
+    # Indices are in the inferred shape; a larger one has zeros at its ends.
     found = ops.max_unpool(data, ops.floor_mod(places, number_of(product_of(inferred))), inferred)
     size = node.extents(2)[2:] if node.has(2) else inferred
     after = [subtract(extent, own) for extent, own in zip(size, inferred, strict=True)]
@@ -338,8 +336,7 @@ def _lp_normalization(node: Node, data: Value, *, axis: int) -> Item:
 def _causal_convolution(
     node: Node, data: Value, weight: Value, bias: Value | None = None, past: Value | None = None
 ) -> Sequence[Item] | None:
-    """Converts a depthwise convolution of symbolic channels. The definition by a convolution of groups needs their
-    number."""
+    """A depthwise convolution of symbolic channels; ONNX's definition by groups needs their number."""
     if data.ndim != 3 or weight.ndim != 3 or isinstance(data.shape[1], int):
         return None
     activation = node.word("activation", "none", "silu", "swish")

@@ -1,4 +1,4 @@
-"""The converter of TfIdfVectorizer: the number of occurrences of n-grams in rows of integers."""
+"""The converter of TfIdfVectorizer: occurrences of n-grams in rows of integers."""
 
 from __future__ import annotations
 
@@ -54,8 +54,7 @@ def _tf_idf(
 
 
 def _counts(node: Node, data: Value, grams: np.ndarray[tuple[int, int], np.dtype[np.generic]], skips: int) -> Value:
-    """Returns the number of occurrences in each row of each n-gram, as (..., grams) of float32. Up to `skips` elements
-    may be between consecutive items."""
+    """(..., grams) of float32, with up to `skips` elements between consecutive items."""
     extent, (count, length) = data.shape[-1], grams.shape
     if extent is None:
         raise node.refuse("the extent of the last axis of input 'X' is not known")

@@ -1,5 +1,5 @@
-"""A node of a model as converters see it: its inputs, its attributes checked against the definition of the operator,
-and a record of those that were read."""
+"""A node as converters see it: inputs, attributes checked against the operator's definition, and a record of those
+read."""
 
 from __future__ import annotations
 
@@ -39,14 +39,13 @@ _TEXTS: Final = (AttributeProto.STRING, AttributeProto.STRINGS)
 
 
 class Refusal(CompileError):
-    """Raised for a node that cannot be converted; `unbound` are the graph inputs whose values would have to be
-    known."""
+    """Raised for a node that cannot be converted; values of the graph inputs `unbound` would have to be known."""
 
     unbound: frozenset[str] = frozenset()
 
 
 def dtype_of(data_type: int) -> str:
-    """Returns the name of an element type of ONNX. Raises `Refusal` for one that weft lacks."""
+    """Raises `Refusal` for an element type that weft lacks."""
     try:
         name = TensorProto.DataType.Name(data_type)
     except ValueError:
@@ -86,42 +85,39 @@ class NodeScope(Protocol):
     """The graph of a node, as its converter sees it (`importer.Scope`)."""
 
     def value_of(self, item: Item) -> Value:
-        """Returns an item as a value of the function under construction."""
+        """The item as a value of the function under construction."""
         ...
 
     def known_of(self, item: Item) -> KnownTensor | None:
-        """Returns the elements of an item, or None if they depend on data."""
+        """The elements of an item, or None if they depend on data."""
         ...
 
     def sources_of(self, item: Item) -> frozenset[str]:
-        """Returns the inputs of the model that an item depends on."""
+        """The inputs of the model that an item depends on."""
         ...
 
     def require_equal(self, left: Extent, right: Extent) -> None:
-        """Require two extents to be equal. The import restarts if a symbol gets another extent."""
+        """The import restarts if a symbol gets another extent."""
         ...
 
     def require(self, precondition: CallPrecondition) -> bool:
-        """Add a call precondition. Returns False if its extents are unknown to a call."""
+        """Returns False if extents of the precondition are unknown to a call."""
         ...
 
     def declared_rank(self, name: str) -> int | None:
-        """Returns the rank that the model states for a result of a node, or None if it states none."""
+        """The rank that the model states for a result, or None."""
         ...
 
-    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor:
-        """Returns the elements of a tensor in an attribute."""
-        ...
+    def tensor_of(self, proto: TensorProto | SparseTensorProto) -> KnownTensor: ...
 
     def sizes(self) -> DataSizes:
-        """Returns the creator of operators whose results have a size that depends on data, in the function under
-        construction."""
+        """The creator of operators whose results have a size that depends on data."""
         ...
 
 
 @dataclass
 class Node:
-    """A node with the entries of its inputs, None for one that is omitted."""
+    """A node with the entries of its inputs, None for an omitted one."""
 
     proto: NodeProto
     domain: str
@@ -142,25 +138,25 @@ class Node:
         return self.proto.op_type
 
     def refuse(self, message: str) -> Refusal:
-        """Returns the exception for a node that cannot be converted; the caller raises it."""
+        """Returns the exception for a node; the caller raises it."""
         return Refusal(message)
 
     # Inputs and outputs
 
     @property
     def count(self) -> int:
-        """The number of inputs up to the last one that is given."""
+        """The number of inputs up to the last given one."""
         return len(self.inputs)
 
     def has(self, index: int) -> bool:
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def uses_output(self, index: int) -> bool:
-        """Returns whether an output is named, so that it may have uses."""
+        """Whether an output is named, so that it may have uses."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
     def entry(self, index: int) -> Entry:
-        """Returns an input, which must be given: a tensor, a sequence, or an optional."""
+        """An input, which must be given: a tensor, a sequence, or an optional."""
         self._read_inputs.add(index)
         found = self.inputs[index] if index < len(self.inputs) else None
         if found is None:
@@ -193,7 +189,7 @@ class Node:
         return [self.value(index) for index in range(first, self.count)]
 
     def known(self, index: int) -> KnownTensor:
-        """Returns an input that must be known at import. Raises `Refusal` if it depends on data."""
+        """Raises `Refusal` for an input that depends on data."""
         item = self.item(index)
         found = self.scope.known_of(item)
         if found is None:
@@ -203,7 +199,6 @@ class Node:
         return found
 
     def numbers(self, index: int) -> NDArray[Any]:
-        """Returns the numbers of an input that must be known at import."""
         known = self.known(index)
         if known.is_symbolic:
             shown_extents = ", ".join(map(str, known.extents()))
@@ -213,25 +208,23 @@ class Node:
         return known.array
 
     def number_at(self, index: int) -> int | float | bool:
-        """Returns the only number of an input that must be known at import."""
         array = self.numbers(index)
         if array.size != 1:
             raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {array.shape}")
         return cast("int | float | bool", array.reshape(()).item())
 
     def indices(self, index: int) -> list[int]:
-        """Returns the integers of an input that must be known at import."""
         array = self.numbers(index)
         if array.dtype.kind not in "iu":
             raise self.refuse(f"input {self.input_name(index)} must be integers, got {array.dtype}")
         return [int(number) for number in array.flat]
 
     def extents(self, index: int) -> tuple[KnownExtent, ...]:
-        """Returns the elements, possibly symbolic, of an input of integers that must be known at import."""
+        """The elements, possibly symbolic, of an integer input known at import."""
         return self.known(index).extents()
 
     def extent_at(self, index: int) -> KnownExtent:
-        """Returns the only element, possibly symbolic, of an input of integers that must be known at import."""
+        """The only element, possibly symbolic, of an integer input known at import."""
         known = self.known(index)
         if known.array.size != 1:
             raise self.refuse(f"input {self.input_name(index)} must be one number, got shape {known.shape}")
@@ -241,8 +234,7 @@ class Node:
         return self.item(index).shape
 
     def equal(self, extent: Extent, other: Extent) -> bool:
-        """Returns whether two extents are equal or may be equal; in the latter case the import restarts with one extent
-        for both."""
+        """Whether extents may be equal; the import restarts with one extent if unknown."""
         if extent == other:
             return True
         if isinstance(extent, int) and isinstance(other, int):
@@ -251,8 +243,7 @@ class Node:
         return None not in (extent, other)
 
     def require(self, least: int, extent: KnownExtent, reason: str) -> None:
-        """Require an extent to be at least `least`, by a call precondition if necessary. Raises `Refusal` if calls
-        cannot check it."""
+        """Require at least `least`, by a call precondition if necessary. Raises `Refusal` if calls cannot check it."""
         if is_not_negative(subtract(extent, least)):
             return
         if isinstance(extent, int) or not self.scope.require(
@@ -267,15 +258,14 @@ class Node:
         return self.item(index).dtype
 
     def input_name(self, index: int) -> str:
-        """Returns the name of an input in the operator's definition, quoted, or its number."""
+        """The name of an input in the operator's definition, quoted, or its number."""
         formal = self.schema.inputs if self.schema is not None else ()
         return f"'{formal[index].name}'" if index < len(formal) else str(index)
 
     # Attributes
 
     def attribute(self, name: str) -> Any:
-        """Returns the value of an attribute: that of the node, else the default of the operator's definition, else
-        None."""
+        """The node's value, else the default of the definition, else None."""
         self._read.add(name)
         for attribute in self.proto.attribute:
             if attribute.name == name:
@@ -285,7 +275,6 @@ class Node:
         return _value_of(formal.default_value) if formal is not None and has_default else None
 
     def declares_attribute(self, name: str) -> bool:
-        """Returns whether the operator has an attribute in this version."""
         return self.schema is not None and name in self.schema.attributes
 
     @property
@@ -294,11 +283,10 @@ class Node:
         return self.schema is not None and any(formal.option == variadic for formal in self.schema.inputs)
 
     def has_attribute(self, name: str) -> bool:
-        """Returns whether the node itself, not only its definition, has an attribute."""
+        """Whether the node itself has an attribute."""
         return any(attribute.name == name for attribute in self.proto.attribute)
 
     def integer(self, name: str, low: int = _MINIMUM, high: int = _MAXIMUM, default: int | None = None) -> int:
-        """Returns an integer attribute from `low` to `high`."""
         found = self.attribute(name)
         if found is None:
             found = default
@@ -312,7 +300,6 @@ class Node:
         return bool(self.integer(name, 0, 1, None if default is None else int(default)))
 
     def number(self, name: str, default: float | None = None) -> float:
-        """Returns an attribute that is a finite number."""
         found = self.attribute(name)
         if found is None:
             found = default
@@ -321,7 +308,7 @@ class Node:
         return float(found)
 
     def integers(self, name: str, low: int = _MINIMUM, count: int | None = None) -> list[int] | None:
-        """Returns an attribute of integers that are at least `low`, or None if it is absent."""
+        """An attribute of integers of at least `low`, or None if absent."""
         found = self.attribute(name)
         if found is None:
             return None
@@ -339,14 +326,14 @@ class Node:
         return cast("str", found)
 
     def axis(self, name: str, rank: int, default: int | None = None) -> int:
-        """Returns an attribute that is an axis of tensors of rank `rank`, normalised to be non-negative."""
+        """An attribute that is an axis of tensors of rank `rank`, made non-negative."""
         if rank == 0:
             raise self.refuse(f"attribute '{name}' is an axis, but the tensor has none: it is a scalar")
         found = self.integer(name, -rank, rank - 1, default)
         return found + rank if found < 0 else found
 
     def axes(self, numbers: Sequence[int], rank: int, name: str = "axes") -> list[int]:
-        """Returns distinct axes of tensors of rank `rank`, normalised to be non-negative."""
+        """Distinct axes of tensors of rank `rank`, made non-negative."""
         for axis in numbers:
             if not -rank <= axis < rank:
                 raise self._unfit(name, list(numbers), f"axes of a tensor of rank {rank}")
@@ -356,7 +343,7 @@ class Node:
         return found
 
     def element_type(self, name: str) -> str | None:
-        """Returns an attribute that is an element type, or None if it is absent."""
+        """An attribute that is an element type, or None if absent."""
         found = self.attribute(name)
         if found is None:
             return None
@@ -426,8 +413,7 @@ class Node:
             raise self.refuse(f"a tensor of shape ({shape}) is not computed at import: it is too large")
 
     def check_all_read(self, results: Sequence[Entry | None]) -> None:
-        """Raises `Refusal` for attributes and inputs that the converter did not read, and outputs that it did not
-        create."""
+        """Raises `Refusal` for unread attributes and inputs, and outputs that were not created."""
         formal: Mapping[str, Any] = {} if self.schema is None else self.schema.attributes
         for attribute in self.proto.attribute:
             name = attribute.name
@@ -483,7 +469,7 @@ def _value_of(attribute: AttributeProto) -> Any:
 
 
 def given_attributes(proto: NodeProto) -> str:
-    """Returns the attributes of a node that are numbers, as `'axis' = 1, 'pads' = [0, 1]`."""
+    """The attributes of a node that are numbers, as `'axis' = 1, 'pads' = [0, 1]`."""
     kinds = {"float", "int", "floats", "ints"}
     given = (one for one in proto.attribute if _type_name(one.type) in kinds)
     return ", ".join(f"'{one.name}' = {shown(_value_of(one))}" for one in islice(given, 12))

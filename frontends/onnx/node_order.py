@@ -19,7 +19,6 @@ def graphs_within(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def used_names(graph: GraphProto) -> set[str]:
-    """Returns the names of outer scopes that a graph uses."""
     own = {entry.name for entry in (*graph.input, *graph.initializer)}
     own |= {entry.values.name for entry in graph.sparse_initializer}
     own.update(name for node in graph.node for name in node.output)
@@ -30,7 +29,7 @@ def used_names(graph: GraphProto) -> set[str]:
 
 
 def names_read(node: NodeProto) -> set[str]:
-    """Returns the names that a node reads, including outer names that its graphs use."""
+    """The names that a node reads, including outer names that its graphs use."""
     found = {name for name in node.input if name}
     for graph in graphs_within(node):
         found |= used_names(graph)
@@ -38,8 +37,8 @@ def names_read(node: NodeProto) -> set[str]:
 
 
 def ordered(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
-    """Returns nodes with their positions in the file, in topological order and otherwise in the order of the file;
-    nodes of a cycle are last. Raises `CompileError` for a name that two nodes compute."""
+    """Nodes with positions in the file, in topological order, otherwise that of the file; cycles are last. Raises
+    `CompileError` for a name that two nodes compute."""
     makers: dict[str, int] = {}
     for number, node in enumerate(nodes):
         for name in node.output:

@@ -3,9 +3,8 @@
     @converts("LpPool", since=2)
     def _lp_pool(node: Node, data: Value, *, kernel_shape: list[int], p: int, ceil_mode: bool = False) -> Item: ...
 
-Positional parameters are inputs, read according to their annotations; keyword-only parameters are attributes of the
-same names. A default applies to an input or attribute that is absent, and to one that the operator lacks in an opset.
-`definition` derives the definition of an operator from them.
+Positional parameters are inputs, read by their annotations; keyword-only parameters are attributes of the same names. A
+default applies to an input or attribute that is absent, or that the operator lacks in an opset.
 """
 
 from __future__ import annotations
@@ -60,15 +59,13 @@ _KINDS: Final[Mapping[str, str]] = {
 
 
 def attribute(node: Node, name: str, annotation: str) -> Any:
-    """Returns an attribute as a parameter of that annotation; an axis of the first input is normalised to be
-    non-negative."""
+    """An axis of the first input is made non-negative."""
     if name == "axis" and annotation != "Index":
         return node.axis(name, node.rank(0))
     return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
 
 
 def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
-    """Returns the converter that calls a function with the inputs and attributes that its parameters name."""
     _, *parameters = inspect.signature(function).parameters.values()
     if not parameters:
         return function
@@ -114,7 +111,7 @@ def definition(function: Callable[..., Any], domain: str, operator: str, since: 
             kind = schema.AttrType[_KINDS[str(parameter.annotation).removesuffix(" | None")]]
             attributes.append(schema.Attribute(name, kind, required=not has_default))
     options = {"param_option": option.Variadic, "is_homogeneous": False, "min_arity": 0}
-    outputs = [schema.FormalParameter("outputs", "T", **options)]  # converters determine the number of outputs
+    outputs = [schema.FormalParameter("outputs", "T", **options)]  # converters determine the number
     types = [("T", ["tensor(float)"], "")]  # graph operators check element types
     return schema(
         operator, domain, since, inputs=inputs, outputs=outputs, type_constraints=types, attributes=attributes

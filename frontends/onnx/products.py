@@ -29,7 +29,6 @@ def _gemm(
 def gemm(
     node: Node, a: Value, b: Value, c: Value | None, *, alpha: float, beta: float, transA: bool, transB: bool
 ) -> Value:
-    """Returns alpha * a @ b + beta * c."""
     if a.ndim != 2 or b.ndim != 2:
         raise node.refuse(f"inputs 'A' and 'B' must be matrices, got the ranks {a.ndim} and {b.ndim}")
     product = ops.matmul(a, b, transpose_a=transA, transpose_b=transB)

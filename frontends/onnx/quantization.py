@@ -21,8 +21,7 @@ _NARROW = ("int8", "int16", "uint8", "uint16")
 
 
 def _axis_of(node: Node, scale: Value, data: Value) -> int | None:
-    """Returns the axis of the scales, or None for a single scale, which has no axis: the attribute may be out of range
-    then."""
+    """None for a single scale: the attribute may be out of range then."""
     has_axis = node.declares_attribute("axis") and node.attribute("axis") is not None
     if scale.shape in ((), (1,)):
         return None
@@ -35,8 +34,8 @@ def single(value: Value) -> Value:
 
 
 def parameter_of(node: Node, parameter: Value, extent: Extent) -> Value:
-    """Returns a scale or zero point that has one number, or one for each of `extent` elements. If its axis is symbolic,
-    calls decide: an axis of one element is repeated. Without an extent it has one number."""
+    """A scale or zero point: one number, or one for each of `extent` elements; calls repeat one element along a
+    symbolic axis. Without an extent it has one number."""
     own = parameter.shape[0] if parameter.ndim == 1 else 1
     if own is None or isinstance(own, int) or own == extent:
         return single(parameter)
@@ -63,7 +62,6 @@ def check_parameter(node: Node, index: int, *, is_divisor: bool = False) -> None
 def _fitting(
     node: Node, scale: Value, zero: Value | None, data: Value, axis: int | None, block: int
 ) -> tuple[Value, Value | None]:
-    """Returns the scale and the zero point of data, with one number or one for each index along the axis."""
     if block and axis is not None:
         node.equal(scale.shape[axis], floordiv(add(data.shape[axis], block - 1), block))
         return scale, zero
@@ -72,7 +70,7 @@ def _fitting(
 
 
 def _spread(node: Node, parameter: Value, data: Value, axis: int | None, block: int) -> Value:
-    """Returns scales or zero points as float32, in a shape that broadcasts to the data."""
+    """Scales or zero points as float32, in a shape that broadcasts to the data."""
     wide = parameter if parameter.dtype == "float32" else ops.cast(parameter, "float32")
     if axis is None:
         return wide
@@ -136,8 +134,7 @@ def _dequantize(
 
 
 def _parameters(node: Node, rows: Extent, columns: Extent) -> list[Value]:
-    """Returns the scales and zero points of a product's operands and result. Those of the operands have one number, or
-    one for each row of the first operand and each column of the second; those of the result have one number."""
+    """Scales and zero points: one number, or of operands one for each row of the first and column of the second."""
     found: list[Value] = []
     for index, extent in ((1, rows), (2, None), (4, columns), (5, columns), (6, None), (7, None)):
         check_parameter(node, index)
@@ -158,7 +155,7 @@ def _qlinear_conv(node: Node) -> Item:
 
 
 def qlinear_conv(node: Node, data: Value, group: int) -> Value:
-    """Applies the convolution of a node with the inputs of QLinearConv to `data`."""
+    """The convolution of a node with the inputs of QLinearConv, applied to `data`."""
     weight, bias = node.value(3), node.optional(8)
     scales = _parameters(node, None, weight.shape[0])
     if are_known(node, *range(1, 9)):
@@ -171,13 +168,13 @@ def qlinear_conv(node: Node, data: Value, group: int) -> Value:
 
 
 def are_known(node: Node, *indices: int) -> bool:
-    """Returns whether all given inputs among these (weights, scales, zero points) are known. In that case
-    `graph-rewrite` rewrites a float operator between `dequantize` and `quantize` to one on integers."""
+    """Whether given weights, scales and zero points are known. `graph-rewrite` then computes float operators between
+    `dequantize` and `quantize` on integers."""
     return all(isinstance(node.item(index), KnownTensor) for index in indices if node.has(index))
 
 
 def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) -> Value:
-    """Dequantize integers whose scale and zero point are scalars, or one per element of an axis."""
+    """Scale and zero point are scalars, or one per element of an axis."""
     along = axis if scale.ndim else None
     if isinstance(zero, Value) and zero.ndim != scale.ndim:  # one zero point for several scales
         zero = ops.broadcast_to(zero, scale.shape)
@@ -185,7 +182,7 @@ def dequantized(data: Value, scale: Value, zero: Value | int, axis: int | None) 
 
 
 def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -> Value | None:
-    """Dequantizes a bias whose scale is the product of the scales of the operands; `scales` are indices of inputs."""
+    """The scale is the product of those of the operands, the inputs at `scales`."""
     if bias is None:
         return None
     first, second = (node.numbers(at).astype(np.float32) for at in scales)
@@ -196,8 +193,7 @@ def dequantized_bias(node: Node, bias: Value | None, index: int, *scales: int) -
 
 
 def _shifted(node: Node, data: Value, zero: Value | None, axis: int) -> Value:
-    """Subtracts a zero point, a scalar or one per element of an axis, from data, as int16, which represents the
-    difference."""
+    """The difference is int16; the zero point is a scalar or one per element of an axis."""
     if zero is None:
         return data
     moved, zero = ops.cast(data, "int16"), parameter_of(node, ops.cast(zero, "int16"), data.shape[axis])
@@ -207,7 +203,7 @@ def _shifted(node: Node, data: Value, zero: Value | None, axis: int) -> Value:
 
 
 def zero_point(node: Node, index: int) -> Value | None:
-    """Returns a zero point, or None if it is known to be 0."""
+    """A zero point, or None if it is known to be 0."""
     item = node.item(index) if node.has(index) else None
     is_zero = isinstance(item, KnownTensor) and not np.any(item.array)
     return None if item is None or is_zero else node.value(index)
@@ -223,7 +219,7 @@ def _matmul_integer(node: Node, a: Value, b: Value) -> Item:
 
 
 def integer_product(node: Node, a: Value, b: Value, zero_a: Value | None, zero_b: Value | None) -> Value:
-    """Multiplies integer matrices less their zero points, which are scalars or one per row of `a` and column of `b`."""
+    """Zero points are scalars or one per row of `a` and column of `b`."""
     left = _shifted(node, a, zero_a, max(a.ndim - 2, 0))
     right = _shifted(node, b, zero_b, b.ndim - 1)
     return ops.matmul(*_of_one_dtype(left, right), out_dtype="int32")

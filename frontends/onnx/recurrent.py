@@ -71,8 +71,8 @@ def _batch_first(steps: Value) -> Value:
 
 
 def activations_of(node: Node) -> list[str] | None:
-    """Returns the activations of both directions, or of each. Activations with parameters consume them in order. Raises
-    `Refusal` for others, and for parameters that no activation has."""
+    """The activations of both directions, or of each. Those with parameters consume them in order. Raises `Refusal` for
+    others, and for parameters that no activation has."""
     parameters: list[list[float]] = [list(node.attribute(f"activation_{name}") or ()) for name in ("alpha", "beta")]
     if not node.has_attribute("activations"):
         node.attribute("activations")

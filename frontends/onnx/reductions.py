@@ -20,7 +20,7 @@ Reduction = Callable[[Value, "list[int]", bool], Value]
 
 
 def _extreme(data: Value, axes: list[int], keep: bool, *, is_greatest: bool) -> Value:
-    """Returns the maximum or minimum, or without elements the smallest or largest number of the type."""
+    """The maximum or minimum; without elements the smallest or largest number of the type."""
     if any(data.shape[axis] == 0 for axis in axes):
         kept = enumerate(data.shape)
         shape = [1 if d in axes else extent for d, extent in kept if keep or d not in axes]
@@ -45,7 +45,7 @@ def _mean(data: Value, axes: list[int], keep: bool) -> Value:
 
 
 def _in_floats(data: Value, apply: Callable[[Value], Value]) -> Value:
-    """Applies `apply` to floats; integers are computed in float64 and rounded towards zero."""
+    """Integers are computed in float64 and rounded towards zero."""
     return apply(data) if "int" not in data.dtype else ops.cast(apply(ops.cast(data, "float64")), data.dtype)
 
 
@@ -70,7 +70,7 @@ def _reduce(node: Node, data: Value, *, keepdims: bool, noop_with_empty_axes: bo
     axes = given_axes(node, 1, data.ndim) or ([] if noop_with_empty_axes else list(range(data.ndim)))
     if axes:
         return _REDUCTIONS[node.operator](data, axes, keepdims)
-    # Without axes, element functions such as squares and logarithms still apply.
+    # Element functions such as squares and logarithms still apply.
     return _REDUCTIONS[node.operator](ops.expand_dims(data, 0), [0], False)
 
 

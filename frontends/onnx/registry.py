@@ -1,16 +1,13 @@
-"""The table of converters. It maps a domain, operator and version to the function that rewrites a node to graph
-operators.
+"""The table of converters: domain, operator and version to the function that rewrites a node to graph operators.
 
 A converter takes a `Node`, and the inputs and attributes that its parameters name (`parameters.py`). It returns the
 outputs: a value, or a sequence of values, with None for an output that the node does not name. A result of None leaves
 the node to its definition by other operators. The converter must read each attribute and input that it honours: a node
-with others is refused. `spelled.py` converts operators that are other names of functions of `te.ops`.
+with others is refused.
 
     @converts("LpPool", since=18)
     def _lp_pool(node: Node, data: Value, *, p: int, ceil_mode: bool = False) -> Item:
         ...
-
-The parameters of a converter define an operator that the package `onnx` does not define (`defines`).
 """
 
 from __future__ import annotations
@@ -81,7 +78,7 @@ _converters: Final[dict[tuple[str, str], list[_Registration]]] = {}
 def converts(
     *operators: str, since: int = 1, until: int | None = None, domain: str = ""
 ) -> Callable[[ConverterT], ConverterT]:
-    """Register a converter of operators for the versions `since` to `until` (by default, the newest)."""
+    """Register a converter for the versions `since` to `until` (by default, the newest)."""
 
     from weft.frontends.onnx.parameters import with_parameters  # needs onnx, an extra
 
@@ -98,8 +95,7 @@ def defines(
     *operators: str, since: int = 1, until: int | None = None, domain: str = "com.microsoft"
 ) -> Callable[[ConverterT], ConverterT]:
     """Register a converter of operators that the package `onnx` does not define, for the versions `since` to `until` of
-    `domain`. Its parameters define them: inputs by position, attributes by keyword, each optional if it has a
-    default."""
+    `domain`. Its parameters define them: inputs by position, attributes by keyword, optional with a default."""
 
     from weft.frontends.onnx.parameters import definition, with_parameters  # needs onnx, an extra
 
@@ -114,8 +110,8 @@ def defines(
 
 
 def definition_of(domain: str, operator: str, version: int) -> Schema | None:
-    """Returns the definition of an operator that the package `onnx` lacks, or None if weft lacks it too, or if a user
-    registered another converter."""
+    """The definition of an operator that `onnx` lacks, or None if weft lacks it too or a user registered another
+    converter."""
     found = _found(domain, operator, version)
     return None if found is None else found.schema
 
@@ -168,14 +164,13 @@ def is_registered_by_user(domain: str, operator: str, version: int) -> bool:
 
 
 def converter_of(domain: str, operator: str, version: int, *, is_defined: bool) -> Converter | None:
-    """Returns the converter of that version of an operator, or None. weft's own converters apply only to operators that
-    ONNX defines in that version."""
+    """weft's own converters apply only to operators that ONNX defines in that version."""
     found = _found(domain, operator, version)
     return None if found is None or not (is_defined or found.is_by_user) else found.convert
 
 
 def domain_name(domain: str) -> str:
-    """Returns the name of a domain; that of ONNX has two spellings."""
+    """ONNX's domain has two spellings."""
     return "" if domain == "ai.onnx" else domain
 
 

@@ -1,4 +1,4 @@
-"""Converters of sequences and optionals. Their lengths are known at import, so the graph contains only tensors."""
+"""Converters of sequences and optionals. Lengths are known at import, so graphs contain only tensors."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from weft.frontends.onnx.registry import converts
 def target_shape(
     node: Node, shape: Sequence[Extent], wanted: Sequence[KnownExtent], copies_zeros: bool
 ) -> list[Extent]:
-    """Returns the resulting shape of a reshape: 0 copies the extent of the data, -1 is inferred."""
+    """The result of a reshape: 0 copies the extent of the data, -1 is inferred."""
     found: list[Extent] = []
     for axis, extent in enumerate(wanted):
         if extent == 0 and copies_zeros:
@@ -65,7 +65,7 @@ def product_of(shape: Sequence[Extent]) -> Extent:
 
 
 def number_of(extent: Extent, dtype: str = "int64") -> Value | int | None:
-    """Returns an extent as an operand; a symbolic one is a tensor of rank 0."""
+    """A symbolic extent is a tensor of rank 0."""
     return extent if isinstance(extent, int | None) else ops.squeeze(ops.extents([extent], dtype), [0])
 
 
@@ -121,7 +121,7 @@ def _flatten(node: Node, data: Value) -> Item:
 
 
 def given_axes(node: Node, index: int, rank: int) -> list[int] | None:
-    """Returns the axes that an input or, in older opsets, an attribute names, or None if both are absent."""
+    """The axes that an input or, in older opsets, an attribute names, if any."""
     by_input = node.indices(index) if not node.declares_attribute("axes") and node.has(index) else None
     numbers = node.integers("axes") if node.declares_attribute("axes") else by_input
     return None if numbers is None else node.axes(numbers, rank)
@@ -180,7 +180,6 @@ def _split(
 
 
 def _part(size: KnownExtent, rest: KnownExtent) -> KnownExtent:
-    """Returns the extent of a part if `rest` elements remain."""
     if isinstance(rest, int) and isinstance(size, int):
         return max(min(size, rest), 0)
     return size
@@ -222,7 +221,7 @@ def _constant_of_shape(node: Node, shape: Sequence[KnownExtent]) -> Item:
 
 
 def _width_and_cut(width: KnownExtent, mode: str) -> tuple[KnownExtent, KnownExtent]:
-    """Splits a width into that of a border and the number of elements that a negative width removes."""
+    """The width of a border, and the number of elements that a negative width removes."""
     opposite = multiply(width, -1)
     if is_not_negative(opposite):
         return 0, opposite
@@ -234,7 +233,7 @@ def _width_and_cut(width: KnownExtent, mode: str) -> tuple[KnownExtent, KnownExt
 def _require_fitting_border(
     node: Node, mode: str, extent: Extent, around: Sequence[KnownExtent], cut: Sequence[KnownExtent]
 ) -> None:
-    """Add call preconditions that elements to copy exist for a border that copies, if its widths may be negative."""
+    """Add call preconditions that elements to copy exist, if widths may be negative."""
     if extent is None or not any(map(is_signed, set[str]().union(*map(names_in, (*around, *cut))))):
         return
     rest = subtract(subtract(extent, cut[0]), cut[1])
@@ -310,7 +309,7 @@ def _range(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> 
 
 
 def numbers_between(node: Node, first_item: Item, limit_item: Item, delta_item: Item) -> Item:
-    """Returns the numbers from `first` up to `limit` with distance `delta`."""
+    """The numbers from `first` up to `limit` with distance `delta`."""
     given = [first_item, limit_item, delta_item]
     known = [node.scope.known_of(item) for item in given]
     start, limit, delta = known

@@ -1,4 +1,4 @@
-"""Converters of Fourier transforms, and of the matrix that converts them to mel frequencies."""
+"""Converters of Fourier transforms, and of the matrix that maps them to mel frequencies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _dft(
 
 
 def _with_both_parts(node: Node, data: Value) -> Value:
-    """Adds imaginary parts of zero if calls decide whether the last axis of the data has any."""
+    """Adds imaginary parts of zero if calls decide whether the last axis has any."""
     parts = data.shape[-1]
     if parts is None or isinstance(parts, int):
         return data
@@ -35,8 +35,7 @@ def _with_both_parts(node: Node, data: Value) -> Value:
 
 
 def _wide(data: Value) -> Value:
-    """Casts data to float64, because cancellation in a sum over a signal leaves errors of the size of the largest
-    elements."""
+    """The data in float64: cancellation in a sum over a signal leaves errors of the size of the largest elements."""
     return data if data.dtype == "float64" else ops.cast(data, "float64")
 
 

@@ -15,8 +15,7 @@ from weft.texpr.spellings import Spelling, spellings
 
 
 def operands_of(node: Node) -> list[Value]:
-    """Returns the inputs. Before opset 7, the second operand of arithmetic may be aligned with inner axes of the first
-    one."""
+    """Before opset 7, the second operand of arithmetic may be aligned with inner axes of the first one."""
     found = node.values()
     if not (node.declares_attribute("broadcast") and node.flag("broadcast", False)):
         return found

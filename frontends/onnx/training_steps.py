@@ -14,7 +14,7 @@ _DOMAIN = "ai.onnx.preview.training"
 
 
 def _of_groups(node: Node, size: int, step: Callable[..., Sequence[Value]]) -> Sequence[Item]:
-    """Apply `step` to each group of `size` tensors. Inputs and outputs are ordered by kind, then by group."""
+    """Inputs and outputs are ordered by kind, then by group of `size` tensors."""
     values = node.values(2)
     if not values or len(values) % size:
         raise node.refuse(f"{len(values)} inputs after 'T' are not groups of {size}")
@@ -78,7 +78,6 @@ def _adam(
     after, updates = norm_coefficient_post, ops.cast(count, rate.dtype)
 
     def decayed(factor: float) -> Value:
-        """Returns 1 - factor^T."""
         return ops.subtract(1.0, ops.power(ops.full((), factor, rate.dtype), updates))
 
     corrected = ops.divide(ops.multiply(rate, ops.sqrt(decayed(beta))), decayed(alpha))

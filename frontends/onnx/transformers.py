@@ -1,4 +1,4 @@
-"""The converter of attention. Unsupported nodes are expanded to the operators by which ONNX defines it."""
+"""The converter of attention. Unsupported nodes are expanded to ONNX's definition."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def _attention(
     q_num_heads: int = 0,
     kv_num_heads: int = 0,
 ) -> Sequence[Item] | None:
-    """Converts attention without masks and windows. These can leave a query without keys, whose row is 0 in ONNX and
-    NaN here."""
+    """Does not convert masks and windows: they can leave a query without keys, whose row is 0 in ONNX, NaN here."""
     is_plain = not any(node.has(index) for index in (3, 6)) and not node.uses_output(3)
     windows = [name for name in ("left_window_size", "right_window_size") if node.has_attribute(name)]
     is_uniform = query.ndim == key.ndim == value.ndim and query.dtype == key.dtype == value.dtype

@@ -1,7 +1,5 @@
-"""Removal of the elements of large tensors from a model, which is read as the bytes of a protocol buffer message.
-
-Parsing a ModelProto copies it, so that a model would be in memory twice. In the result of `without_elements`, large
-tensors of the graph refer to the file of the model as external data.
+"""Removal of the elements of large tensors from the bytes of a model. Parsing a ModelProto copies it, so that a model
+would be in memory twice; in the result, large tensors refer to the file as external data.
 
 Source: Protocol Buffers, Encoding (protobuf.dev/programming-guides/encoding).
 """
@@ -28,7 +26,7 @@ _MOST_VARINT_BYTES: Final = 10
 
 
 class _Field(NamedTuple):
-    """A field of a message: the offsets at which it begins, at which its value begins, and at which both end."""
+    """Offsets at which a field begins, at which its value begins, and at which both end."""
 
     number: int
     wire_type: int
@@ -38,7 +36,7 @@ class _Field(NamedTuple):
 
 
 def without_elements(data: memoryview, location: str) -> bytes:
-    """Returns the model in `data`, the content of the file `location`, without the elements of large tensors. Raises
+    """The model in `data`, the content of the file `location`, without the elements of large tensors. Raises
     `ValueError` for bytes that are not a message."""
     model = list(_fields(data, 0, len(data)))
     graphs = [field for field in model if field.number == _GRAPH]
@@ -55,7 +53,6 @@ def without_elements(data: memoryview, location: str) -> bytes:
 
 
 def _initializer(data: memoryview, field: _Field, location: str) -> bytes | memoryview:
-    """Returns a field of a graph, with a large tensor as external data."""
     whole = data[field.start : field.end]
     if field.number != _INITIALIZER or field.wire_type != _BYTES or len(whole) < LARGE_BYTES:
         return whole
@@ -73,7 +70,7 @@ def _initializer(data: memoryview, field: _Field, location: str) -> bytes | memo
 
 
 def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
-    """Iterate over the fields of the message in a range of `data`. Raises `ValueError`."""
+    """The fields of the message in a range of `data`. Raises `ValueError`."""
     while at < end:
         start = at
         tag, at = _varint(data, at, end)
@@ -94,7 +91,7 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Returns a variable-length integer, and the offset after it. Raises `ValueError`."""
+    """A variable-length integer, and the offset after it. Raises `ValueError`."""
     number = 0
     for place, byte in enumerate(data[at : min(end, at + _MOST_VARINT_BYTES)]):
         number |= (byte & 0x7F) << 7 * place

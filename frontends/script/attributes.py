@@ -1,7 +1,6 @@
-"""Attributes and annotations as Python values, and ops by their name.
+"""Attributes and annotations as Python values, and ops by name.
 
-Attributes without a Python value are MLIR text, `T.attr("1 : i8")`; ops without a form in the language are calls of
-`T.op`.
+Attributes without a Python value are MLIR text, `T.attr("1 : i8")`; ops without a form in the language are `T.op`.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from weft.texpr.expr import Const
 
 
 class AttributeText(str):
-    """The MLIR text of an attribute: `T.attr("1 : i8")`."""
-
     __slots__ = ()
 
 
@@ -52,12 +49,12 @@ def context() -> Context:
 
 
 def to_attribute(value: object) -> Attribute:
-    """Convert a Python value: integers are i64, floats f64. Raises CompileError for other types."""
+    """Integers are i64, floats f64. Raises CompileError for other types."""
     return attribute_of(value, _of_script)
 
 
 def to_attributes(values: Mapping[object, object]) -> dict[str, Attribute]:
-    """Convert a dict. Raises CompileError for names that are not strings."""
+    """Raises CompileError for names that are not strings."""
     return attributes_of(values, _of_script)
 
 
@@ -72,12 +69,12 @@ def _of_script(value: object) -> Attribute | None:
 
 
 def last_line(failure: Exception) -> str:
-    """The last line of a message of xDSL; the text that it quotes precedes it."""
+    """xDSL's messages quote text before the last line."""
     return str(failure).strip().splitlines()[-1].strip()
 
 
 def parse_attribute(text: str) -> Attribute:
-    """Parse MLIR text as an attribute or type. Raises CompileError."""
+    """Parse MLIR text. Raises CompileError."""
     try:
         parser = BitsParser(context(), text)
         attribute = parser.parse_attribute()
@@ -89,7 +86,7 @@ def parse_attribute(text: str) -> Attribute:
 
 
 def parse_operations(text: str) -> list[Operation]:
-    """Parse MLIR text without a module around it. Raises CompileError."""
+    """Parse MLIR text without a module. Raises CompileError."""
     try:
         module = BitsParser(context(), text).parse_module()
     except (ParseError, VerifyException, ValueError) as failure:
@@ -101,7 +98,7 @@ def parse_operations(text: str) -> list[Operation]:
 
 
 def operations_text(op: Operation) -> list[str]:
-    """The lines of an `I.mlir` call that reads back as `op`."""
+    """An `I.mlir` call that reads back as `op`."""
     return ['I.mlir(r"""', *str(op).splitlines(), '""")']  # quotes in MLIR strings are escaped
 
 
@@ -121,7 +118,7 @@ def generic_op(
     properties: object = None,
     attributes: object = None,
 ) -> Operation:
-    """Create an op. Types of results are MLIR text, properties and attributes Python values.
+    """Types of results are MLIR text, properties and attributes Python values.
 
     Raises CompileError for unknown ops, for ops with regions or successors, and if the op does not verify.
     """

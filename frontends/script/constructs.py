@@ -1,6 +1,6 @@
 """The constructs of the script language: loops, blocks, axes, declarations, dtypes.
 
-The parser reads them from the source; a call at run time raises CompileError.
+A call at run time raises CompileError.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.texpr.expr import Const, Expr, as_expr, as_number, cast_to, error, num
 
 @dataclass(frozen=True)
 class Construct:
-    """A construct of the language. Alternative spellings share one object."""
+    """Alternative spellings share one object."""
 
     name: str
     usage: str
@@ -35,7 +35,7 @@ class IntrinsicWord(Construct):
 
 
 class Annotation(Construct):
-    """A parameter type. A call or subscript returns the object itself, because Python evaluates annotations."""
+    """Calls and subscripts return the object itself, because Python evaluates annotations."""
 
     def __call__(self, *args: object, **kwargs: object) -> Annotation:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self
@@ -54,7 +54,7 @@ class DType:
     name: str
 
     def __call__(self, value: object = None, is_size_var: bool = False) -> Expr:
-        """Convert `value` to this dtype. Raises CompileError if a number does not fit."""
+        """Raises CompileError if a number does not fit."""
         if isinstance(value, str) and self.name.startswith(("float", "bfloat")):
             if value.lower() not in ("inf", "-inf", "nan"):
                 raise error(f'{self.name} takes a number, "inf", "-inf" or "nan", got {value!r}')
@@ -73,8 +73,6 @@ class DType:
 
 
 class Namespace:
-    """A namespace of scripts, such as `T.axis`."""
-
     def __init__(self, name: str, **names: object) -> None:
         self._name = name
         self._names = names
@@ -90,12 +88,11 @@ class Namespace:
 
 
 def module_attrs(attributes: dict[str, object]) -> None:
-    """`I.module_attrs({"key": 1})`: the attributes of the module. A call at run time has no effect."""
+    """`I.module_attrs({"key": 1})`. A call at run time has no effect."""
 
 
 def mlir(text: str) -> None:
-    """`I.mlir("memref.global ...")`: operations of the module other than functions of block loops. A call at run time
-    has no effect."""
+    """`I.mlir("memref.global ...")`. A call at run time has no effect."""
 
 
 IR = Namespace("I", mlir=mlir, module_attrs=module_attrs)

@@ -38,10 +38,10 @@ def prim_func(
 ) -> ModuleOp | Callable[[Callable[..., object]], ModuleOp]:
     """Read a function of block loops from the source of the decorated function.
 
-    Outside a class it becomes a module with that one function; in a class under `@ir_module` it belongs to the module
-    of the class. Free names are those in scope at the definition: numbers, tuples and strings become constants.
-    `private` hides the function from callers of the compiled module; the other options are TVM's and have no effect.
-    Raises CompileError, with the place in the source, for invalid programs.
+    In a class under `@ir_module` it belongs to the module of the class, otherwise it becomes a module. Free names are
+    those in scope at the definition: numbers, tuples and strings become constants. `private` hides the function from
+    callers of the compiled module; the other options are TVM's and have no effect. Raises CompileError, with the place
+    in the source, for invalid programs.
     """
     if function is None:
         return lambda decorated: read_definition(decorated, sys._getframe(1), read_module)  # pyright: ignore[reportPrivateUsage]
@@ -49,9 +49,9 @@ def prim_func(
 
 
 def ir_module(cls: type) -> ModuleOp:
-    """Read the functions under `@T.prim_func` in a class as one module.
+    """Read the functions under `@T.prim_func` in a class, which may call each other.
 
-    They may call each other. Raises CompileError, with the place in the source, for invalid programs.
+    Raises CompileError, with the place in the source, for invalid programs.
     """
     return read_definition_of_class(cls, sys._getframe(1), read_class)  # pyright: ignore[reportPrivateUsage]
 
@@ -68,8 +68,7 @@ def read_definition_of_class(
 def read_definition(
     function: object, frame: FrameType, read: Callable[[Source, Sequence[ast.FunctionDef], Mapping[str, object]], R]
 ) -> R:
-    """The result of `read` on the source of a function decorated in `frame`. In a class body, which `ir_module` reads
-    as a whole, return the function itself."""
+    """The result of `read`; in a class body, which `ir_module` reads as a whole, the function itself."""
     if not isinstance(function, FunctionType):
         raise CompileError(f"@T.prim_func decorates a function, got {function!r}")
     if "__module__" in frame.f_locals and "__qualname__" in frame.f_locals:

@@ -45,7 +45,7 @@ def set_flag(flag: str, place: ast.stmt, state: int = _GO) -> ast.stmt:
 
 
 def with_flag(statements: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
-    """Rewrite the body of a loop: exits set a flag, which the statements after them test."""
+    """Exits set a flag, which the statements after them test."""
     found: list[ast.stmt] = []
     for at, statement in enumerate(statements):
         if isinstance(statement, ast.Break | ast.Continue):

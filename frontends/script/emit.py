@@ -1,9 +1,8 @@
 """Emit the IR of functions of block loops from the values of a script.
 
-The order of ops is part of the contract, since programs are compared op by op. A store evaluates its value before its
-indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, the value `x` precedes the load of `A[i]`.
-Equal index expressions in a scope are computed once. A repeated load is reused unless a store, call, loop or block is
-between the two.
+Programs are compared op by op, so the order of ops is fixed (`docs/decisions/0005-script.md`). A store evaluates its
+value before its indices. In an accumulation, `A[i] = A[i] + x` or `A[i] = T.max(A[i], x)`, `x` precedes the load. Equal
+index expressions, and loads without a store, call, loop or block between, are shared.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _INDEX = IndexType()
 def buffer_type(
     shape: Sequence[object], dtype: str, scope: str, strides: tuple[int | None, ...] | None = None
 ) -> MemRefType[Attribute]:
-    """The type of a buffer, dense if `strides` is None."""
+    """The buffer is dense if `strides` is None."""
     extents = [DYNAMIC_INDEX if (number := static_extent(extent)) is None else number for extent in shape]
     space = NoneAttr() if scope in ("", "global") else StringAttr(scope)
     dense = MemRefType(value_type_of(dtype), extents, memory_space=space)
@@ -58,8 +57,6 @@ def buffer_type(
 
 
 class ScriptEmitter(ElementEmitter):
-    """Emits the body of a function with the entry block `entry`."""
-
     def __init__(self, entry: Block) -> None:
         super().__init__(entry, {}, {})
         self._memory = 0
@@ -95,11 +92,11 @@ class ScriptEmitter(ElementEmitter):
         return self._once(("cast", value, "index"), lambda: IndexCastOp(value, _INDEX))
 
     def fixed(self, expr: Expr) -> Expr:
-        """An index expression that no store changes: elements that it reads are loaded here."""
+        """Elements that an index expression reads are loaded here, before stores change them."""
         return Leaf.of(self.index(expr), str(expr)) if reads(expr) else expr
 
     def argument(self, expr: Expr) -> SSAValue:
-        """The value of an argument of a call: an index, or a scalar in its dtype."""
+        """An index, or a scalar in its dtype."""
         if isinstance(expr, Cast) and expr.operand.is_index and not isinstance(expr.operand, Const):
             return self.value(expr.operand, expr.dtype)
         return self.index(expr) if expr.is_index and not isinstance(expr, Const) else self.value(expr)
@@ -108,7 +105,6 @@ class ScriptEmitter(ElementEmitter):
         return self._once(("stride", buffer.value, dimension), lambda: StrideOp(buffer.value, dimension))
 
     def pointer(self, pointer: Pointer) -> SSAValue:
-        """Emit a pointer with resolved `access`."""
         indices = [self.index(index) for index in pointer.indices]
         return self.append(AccessPtrOp(pointer.buffer.value, indices, AccessMode(pointer.access), pointer.sizes))
 
@@ -153,8 +149,7 @@ class ScriptEmitter(ElementEmitter):
     def allocate(
         self, type: MemRefType[Attribute], extents: Sequence[Expr], name: str, element: Attribute | None = None
     ) -> SSAValue:
-        """Allocate a buffer with the dynamic `extents`; `element` is the element type if `type` does not determine
-        it."""
+        """`element` is the element type if `type` does not determine it."""
         op = AllocOp([self.index(extent) for extent in extents], [], type)
         if element is not None:
             op.attributes[ELEMENT] = element
@@ -165,8 +160,8 @@ class ScriptEmitter(ElementEmitter):
         self.effect(AssumeOp(first, relation, second, operands))
 
     def declare(self, buffers: Sequence[Buffer]) -> None:
-        """State the extents and strides of parameters. The first use of a symbol defines it as that extent or stride of
-        the buffer; the others are assumed to be equal.
+        """State the extents and strides of parameters. The first use defines a symbol as that extent or stride; others
+        are assumed to be equal.
 
         ```mlir
         %m = memref.dim %A, %c0 : memref<?x128xf32>
@@ -238,7 +233,7 @@ class ScriptEmitter(ElementEmitter):
         guards: Sequence[Guard],
         annotations: Mapping[str, Attribute],
     ) -> BlockOp:
-        """Create a block over axes (name, kind, extent, binding), not yet inserted."""
+        """Axes are (name, kind, extent, binding). The block is not yet inserted."""
         extents = [extent if isinstance(extent, int) else self.index(extent) for _, _, extent, _ in axes]
         bindings, bound = self.affine_forms([binding for *_, binding in axes])
         sides, guarded = self.affine_forms([side for guard in guards for side in guard])
@@ -254,7 +249,7 @@ class ScriptEmitter(ElementEmitter):
         self.finish(kind(buffer.value, exprs, operands, sizes))
 
     def conditional(self, condition: SSAValue, branches: Sequence[Block]) -> IfOp:
-        """Create an `scf.if` around one or two filled blocks, not yet inserted; their terminators yield its results."""
+        """Around one or two filled blocks, whose terminators yield its results; not yet inserted."""
         for block in branches:
             if not isinstance(block.last_op, ScfYieldOp):
                 with self.inside(block):
@@ -270,7 +265,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def body(self, block: Block) -> Generator[None]:
-        """Emit a region. Loads are not reused across its start or end."""
+        """Loads are not reused across the start or end of the region."""
         self._memory += 1
         with self.inside(block):
             yield
@@ -278,7 +273,7 @@ class ScriptEmitter(ElementEmitter):
 
     @contextmanager
     def trial(self, block: Block) -> Generator[Callable[[], None]]:
-        """Emit into `block` tentatively: without a call of the yielded function, the state is restored."""
+        """Unless the yielded function is called, the state is restored."""
         target, outer, memory = self._blocks[-1], self._written[-1], self._memory
         depth = len(self._blocks)
         kept = False

@@ -1,8 +1,5 @@
-"""Evaluate the expressions of a script: to Python values if all operands are known, else to scalar expressions.
-
-Operations on numbers follow Python's rules. Others follow those of `weft.te`: both operands have one dtype, which
-numbers adopt, and there are no implicit conversions.
-"""
+"""Evaluate the expressions of a script: to Python values if all operands are known, else to scalar expressions of one
+dtype, which numbers adopt, without implicit conversions."""
 
 from __future__ import annotations
 
@@ -74,14 +71,14 @@ OF_VALUES: Mapping[object, Callable[..., Expr]] = {
 
 
 class Evaluator(Reader):
-    """Evaluates expressions at module level; `StatementParser` evaluates those of a function."""
+    """Evaluates expressions at module level; `StatementParser` evaluates expressions of a function."""
 
     lane: Expr | None = None
     names_are_sizes = False
     """Whether a type variable defined outside the script is a symbolic extent."""
 
     def bind_checked(self, node: ast.Name, value: object) -> None:
-        """Bind a name. Raises CompileError for an index expression that is too long."""
+        """Raises CompileError for an index expression that is too long."""
         if isinstance(value, Expr) and value.is_index:
             self.apply(node, check_terms, value)
         self.scope[node.id] = value
@@ -104,12 +101,12 @@ class Evaluator(Reader):
         raise self.error(node, f"unknown name '{name}'{did_you_mean(name, scope.bound or scope.outside)}")
 
     def expression(self, node: ast.expr, dtype: str | None = None) -> Expr:
-        """The value as a scalar expression; a number adopts `dtype`. Raises CompileError."""
+        """A number adopts `dtype`. Raises CompileError."""
         value = self.scalar(node, self.evaluate(node))
         return self.apply(node, as_expr, value, dtype)
 
     def element(self, node: ast.expr, dtype: str, what: str) -> Expr:
-        """The value as an element. Raises CompileError for another dtype."""
+        """Raises CompileError for another dtype."""
         expr = self.expression(node, dtype)
         adapts = expr.is_index and dtype in ("int32", "int64")
         if expr.dtype != dtype and not adapts:
@@ -151,7 +148,7 @@ class Evaluator(Reader):
         return value
 
     def as_attributes(self, node: Positioned, value: object, message: str) -> dict[str, Attribute]:
-        """The dict `value`. Raises CompileError with `message` for other types."""
+        """Raises CompileError with `message` unless `value` is a dict."""
         if not isinstance(value, dict):
             raise self.error(node, message)
         return self.apply(node, to_attributes, cast("dict[object, object]", value))
@@ -179,7 +176,7 @@ class Evaluator(Reader):
         if isinstance(node.value, str) and any("\ud800" <= character <= "\udfff" for character in node.value):
             raise self.error(node, "text has half of a character, a lone surrogate")
         if self.lane is not None and isinstance(node.value, str) and (found := VECTOR.fullmatch(node.value)):
-            return found[1]  # the element of a vector dtype
+            return found[1]
         return node.value
 
     def _items(self, node: ast.Tuple | ast.List) -> list[object] | tuple[object, ...]:
@@ -317,7 +314,7 @@ class Evaluator(Reader):
         return self.apply(node, operator.getitem, value, key)
 
     def indices(self, node: ast.Subscript, buffer: Buffer) -> tuple[Expr, ...]:
-        """The indices of an element in the buffer that stores it. Raises CompileError for slices and a wrong rank."""
+        """Indices in the buffer that stores the element. Raises CompileError for slices and a wrong rank."""
         nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if self.lane is None and any(isinstance(part, ast.Slice) for part in nodes):
             raise self.error(node, f"elements of {buffer.name} are read one by one: give {buffer.rank} indices")
@@ -331,7 +328,7 @@ class Evaluator(Reader):
         return self.stored_indices(node, buffer, indices)
 
     def _index_values(self, node: ast.expr) -> Sequence[object]:
-        """The indices in a part of a subscript: one, several for `*indices`, the lane of a slice."""
+        """One index, several for `*indices`, or the lane of a slice."""
         if isinstance(node, ast.Starred):
             return items(self.evaluate(node.value))
         if not isinstance(node, ast.Slice):
@@ -366,7 +363,7 @@ class Evaluator(Reader):
         return found
 
     def box_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]]:
-        """The corner and the sizes of an element, a slice, or the whole buffer. Raises CompileError."""
+        """Corner and sizes of an element, a slice, or the whole buffer. Raises CompileError."""
         corner, sizes = self._ranges(node, buffer)
         for dimension, size in enumerate(sizes):
             if size is None:
@@ -380,10 +377,8 @@ class Evaluator(Reader):
         return list(self.stored_indices(node, buffer, corner)), list(buffer.box(sizes))
 
     def region_of(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int]] | None:
-        """A bounding box of a part, in the buffer that stores it; data-dependent dimensions are whole.
-
-        None if the extent of a data-dependent dimension is not a number.
-        """
+        """A bounding box in the buffer that stores a part; data-dependent dimensions are whole, and it is None if their
+        extent is not a number."""
         low, sizes = self._ranges(node, buffer)
         corner = list(self.stored_indices(node, buffer, low))
         stored = list(buffer.box([size or 0 for size in sizes]))
@@ -395,7 +390,7 @@ class Evaluator(Reader):
         return corner, stored
 
     def _ranges(self, node: ast.expr, buffer: Buffer) -> tuple[list[Expr], list[int | None]]:
-        """The lower bounds and the sizes of a part; None for sizes that are not constant."""
+        """Lower bounds and sizes; None for sizes that are not constant."""
         if not isinstance(node, ast.Subscript):
             if not all(isinstance(extent, int) for extent in buffer.extents):
                 raise self.error(node, f"the extents of {buffer.name} are not numbers: give a region")
@@ -451,7 +446,7 @@ class Evaluator(Reader):
         return found
 
     def _of_dtype(self, node: ast.Call, function: object, kwargs: dict[str, object]) -> object:
-        """Remove `dtype=` from the arguments of a function without such a parameter, and return it."""
+        """Removes `dtype=` if the function has no such parameter."""
         if "dtype" not in kwargs or not isinstance(function, FunctionType):
             return None
         is_known = any(function is known for known in words.FUNCTIONS.values())
@@ -463,7 +458,7 @@ class Evaluator(Reader):
         raise self.error(node, f"{ast.unparse(node.func)} gives no value here")
 
     def _intrinsic(self, node: ast.Call, word: IntrinsicWord) -> tuple[object, ast.Call]:
-        """Resolve `T.call_intrin("float32", "tir.exp", x)` to a call of `T.exp`; other intrinsics are unchanged."""
+        """`T.call_intrin("float32", "tir.exp", x)` is a call of `T.exp`; other intrinsics are unchanged."""
         name = self.evaluate(node.args[1]) if len(node.args) > 1 else None
         found = words.FUNCTIONS.get(name.rpartition(".")[2]) if isinstance(name, str) else None
         return (
@@ -474,7 +469,7 @@ class Evaluator(Reader):
         return AttributeText(self.string(node.args[0], "T.attr") if len(node.args) == 1 else "")
 
     def _let(self, node: ast.Call) -> object:
-        """`T.Let(body, where={x: value})`: a name in an expression."""
+        """`T.Let(body, where={x: value})`"""
         where = node.keywords[0].value if len(node.keywords) == 1 and node.keywords[0].arg == "where" else None
         if len(node.args) != 1 or not isinstance(where, ast.Dict):
             raise self.error(node, f"T.Let has an expression and values of names: `{words.Let.usage}`")
@@ -562,7 +557,7 @@ def vector_element(node: ast.Call, context: ast.expr_context) -> ast.Subscript:
 
 
 def adapted(values: Sequence[object]) -> list[object]:
-    """Cast index operands to the dtype of a narrower integer operand."""
+    """Index operands have the dtype of a narrower integer operand."""
     integers = [v for v in values if isinstance(v, Expr) and is_integer(v.dtype) and not isinstance(v, Const)]
     dtype = next((value.dtype for value in integers if not value.is_index), None)
     return [
@@ -572,7 +567,7 @@ def adapted(values: Sequence[object]) -> list[object]:
 
 
 def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
-    """`and` or `or`: short-circuit only if the right side reads buffers, since a branch is more expensive."""
+    """Short-circuit only if the right side reads buffers, since a branch is more expensive."""
     other = as_expr(right)
     result = binary(kind, left, other)
     if not reads(other) or left.dtype != "bool":
@@ -581,11 +576,11 @@ def both(kind: BinaryKind, left: Expr, right: object) -> Expr:
 
 
 def may_call(function: object, of_values: bool) -> bool:
-    """Whether a script may call `function`, with `of_values` on values of the program."""
+    """`of_values`: the arguments are values of the program."""
     if isinstance(function, DType) or getattr(function, "__name__", None) == "astype":
         return True
     if any(function is known for known in words.FUNCTIONS.values()) or isinstance(function, FunctionType):
-        return True  # functions of Python combine expressions
+        return True
     if of_values:
         return False
     if function is TypeVar:
@@ -606,7 +601,7 @@ def shown(value: object) -> str:
 
 
 def _is_affine(expr: Expr) -> bool:
-    """Whether an index is a leaf, or built by + and -, or by *, // and % with constants."""
+    """A leaf, or built by + and -, or by *, // and % with constants."""
     match expr:
         case Binary(kind=BinaryKind.ADD | BinaryKind.SUB):
             return True

@@ -1,7 +1,4 @@
-"""Read one function of a script as a `func.func` of block loops: parameters, declarations and calls.
-
-`statements` reads the body.
-"""
+"""Read one function of a script as a `func.func` of block loops: parameters, declarations and calls."""
 
 from __future__ import annotations
 
@@ -98,7 +95,7 @@ class PendingCall:
 
 
 class FunctionParser(Evaluator):
-    """Reads one function of the class `module`, which contains `siblings`."""
+    """`siblings` are the functions of the class `module`."""
 
     names_are_sizes = True
 
@@ -149,7 +146,7 @@ class FunctionParser(Evaluator):
         self.emitter.place = self.source.place(node)
 
     def parse(self) -> FuncOp:
-        """Parse the function. Raises CompileError."""
+        """Raises CompileError."""
         declaration = self._is_external()
         self._parameters(declaration)
         try:
@@ -174,7 +171,6 @@ class FunctionParser(Evaluator):
         return function
 
     def _is_external(self) -> bool:
-        """The body of a declaration is `...`, optionally after attributes."""
         *attributes, last = self.node.body
         if not (isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is Ellipsis):
             return False
@@ -232,7 +228,7 @@ class FunctionParser(Evaluator):
                     buffers.append((parameter, annotation, position))
                 else:
                     self._parameter(parameter, annotation, kind, position, declaration)
-        # Scalars first: an extent with the name of a scalar parameter is that parameter, in any order of parameters.
+        # Scalars first: an extent may name a scalar parameter in any position.
         for parameter, annotation, position in buffers:
             self.place(parameter)
             with self.source.placing(parameter):
@@ -266,7 +262,6 @@ class FunctionParser(Evaluator):
             )
 
     def _stated(self, argument: BlockArgument, dtype: str) -> Attribute | None:
-        """Record and return the element type if the argument's type does not determine it."""
         if type_of(dtype) == value_type_of(dtype):
             return None
         self._elements[argument] = type_of(dtype)
@@ -280,7 +275,7 @@ class FunctionParser(Evaluator):
         return argument
 
     def _buffer(self, node: ast.Call, skipped: int, name: str, position: int) -> Buffer:
-        """Declare a parameter from the arguments (shape, dtype, ...) of a call after `skipped` others."""
+        """The arguments (shape, dtype, ...) follow `skipped` others."""
         options = self._options(node, skipped, _SHAPED)
         if "shape" not in options:
             raise self.error(node, f"buffer {name} has no shape")
@@ -309,10 +304,7 @@ class FunctionParser(Evaluator):
     def _strides(
         self, node: ast.expr, name: str, shape: Sequence[int | Expr | None]
     ) -> tuple[dict[int, Expr], tuple[int | None, ...] | None]:
-        """The symbolic strides by dimension, and all strides; None for dynamic ones.
-
-        A stride of -1 is that of a dense buffer.
-        """
+        """Symbolic strides by dimension, and all strides, None for dynamic ones; -1 is the stride of a dense buffer."""
         values = items(self.evaluate(node) or ())
         if values and len(values) != len(shape):
             raise self.error(node, f"{name} has {len(shape)} dimensions, and {len(values)} strides are given")
@@ -324,7 +316,7 @@ class FunctionParser(Evaluator):
             if as_number(value) == -1 and dense is not None:
                 strides[dimension] = dense
             elif isinstance(value, str) and value.isidentifier() and self.scope.known(value) is None:
-                names[dimension] = Symbol(value)  # TVM prints different strides under one name
+                names[dimension] = Symbol(value)
             elif value is not None:
                 size = self._size(node, value, f"{name}: stride {dimension}")
                 if isinstance(size, Expr):
@@ -341,7 +333,7 @@ class FunctionParser(Evaluator):
         )
 
     def _size(self, node: ast.expr, value: object, what: str) -> int | Expr:
-        """An extent or a stride: a number, an index expression, or its text. Unknown names become symbols."""
+        """A number, an index expression, or its text. Unknown names become symbols."""
         if isinstance(value, str):
             text = self.source.quoted(node, value)
             if text is None:
@@ -405,7 +397,7 @@ class FunctionParser(Evaluator):
         return handle.buffer
 
     def _region_view(self, node: ast.Call, whole: Buffer, name: str) -> Buffer:
-        """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`: a view of a region."""
+        """`X = T.match_buffer(A[vi * 16 : vi * 16 + 16, 0:8], (16, 8))`"""
         options = self._options(node, 1, _SHAPED)
         corner, sizes = self.box_of(node.args[0], whole)
         shape = self._shape(options["shape"], name) if "shape" in options else sizes
@@ -436,7 +428,7 @@ class FunctionParser(Evaluator):
         return view
 
     def _same_as(self, node: ast.expr, value: object, known: object, expr: Expr, what: str, whole: Buffer) -> None:
-        """Check a stride or offset of a region: `value` is the number `known`, or a new name for `expr`."""
+        """The stride or offset `value` is the number `known`, or a new name for `expr`."""
         name = value if isinstance(value, str) else value.name if isinstance(value, Symbol) else None
         if name is not None and name.isidentifier() and not isinstance(self.scope.known(name), Leaf):
             self.scope[name] = expr
@@ -446,7 +438,7 @@ class FunctionParser(Evaluator):
             )
 
     def alloc_buffer(self, node: ast.Call, name: str, scope: str = "global") -> Buffer:
-        """`Y = T.alloc_buffer((128, 128), "float32")`; `scope` is the default memory scope."""
+        """`Y = T.alloc_buffer((128, 128), "float32")`"""
         if len(node.args) == 3:  # T.allocate([16], "float32", "global")
             stated = ast.keyword("scope", node.args[2])
             node = ast.copy_location(ast.Call(node.func, node.args[:2], [*node.keywords, stated]), node)
@@ -469,7 +461,7 @@ class FunctionParser(Evaluator):
         return buffer
 
     def _row_padding(self, node: ast.expr, name: str, shape: Sequence[object]) -> list[list[int]]:
-        """The strides of a temporary as `tir.storage_align`: rows may have padding."""
+        """The padding of rows, as `tir.storage_align`."""
         given = items(self.evaluate(node) or ())
         strides = [None if stride is None else static_extent(self._size(node, stride, "a stride")) for stride in given]
         padding: list[list[int]] = []
@@ -488,8 +480,8 @@ class FunctionParser(Evaluator):
         return padding
 
     def flat_view(self, node: ast.Call, name: str) -> Buffer:
-        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat view of a parameter's memory, or a reshaped view;
-        without `data`, a temporary."""
+        """`A_2 = T.Buffer((A.strides[0] * m,), data=A.data)`: a flat or reshaped view of memory; without `data`, a
+        temporary."""
         options = self._options(node, 0, ("data", *_SHAPED))
         if "data" not in options:
             return self.alloc_buffer(node, name)
@@ -552,7 +544,6 @@ class FunctionParser(Evaluator):
         return ReshapedView(whole, name, tuple(known), strides, offset)
 
     def flush(self) -> None:
-        """State the extents of buffers declared since the last flush."""
         declared, self._declared = self._declared, []
         for buffer in declared:
             for dimension, stride in buffer.strides.items():
@@ -609,11 +600,11 @@ class FunctionParser(Evaluator):
         self.calls.append(PendingCall(self.emitter.call(callee, arguments), node, callee))
 
     def call_outside(self, node: ast.Call, *, pure: bool = False) -> CallOp:
-        """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`.
+        """`T.call_extern("kernel", C.access_ptr("w"), A.access_ptr("r"), n, dtype="int32")`, or TVM's newer order,
+        dtype first.
 
-        TVM's newer order, with the dtype first, is accepted too. Symbols declared as T.int32() are passed as such,
-        other indices as 64 bits. The function may have effects, except for `T.call_pure_extern` and in blocks with
-        `T.reads` and `T.writes`.
+        Symbols declared as T.int32() are passed as such, other indices as 64 bits. The function may have effects,
+        except for `T.call_pure_extern` and in blocks with `T.reads` and `T.writes`.
         """
         name, dtype, arguments = self._outside_parts(node)
         results: list[Attribute] = []
@@ -656,7 +647,7 @@ class FunctionParser(Evaluator):
         return op
 
     def call_intrinsic(self, node: ast.Call, result: DType | None) -> Operation:
-        """`T.call_packed("f", A.data, 4)`: an unknown function of TVM, kept as text."""
+        """`T.call_packed("f", A.data, 4)`, kept as text."""
         operands: list[SSAValue] = []
         call = ast.unparse(self._kept(node, operands))
         op = IntrinsicOp(call, operands, [] if result is None else [value_type_of(result.name)])
@@ -664,7 +655,7 @@ class FunctionParser(Evaluator):
         return op
 
     def _kept(self, node: ast.expr, operands: list[SSAValue]) -> ast.expr:
-        """The text of an argument, in which names refer to `operands`; values of the program are appended there."""
+        """Names in the text refer to `operands`, to which values of the program are appended."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node
         pointer = self.pointer(node)
@@ -744,7 +735,7 @@ class FunctionParser(Evaluator):
         return self._from_start(buffer, access, *extents)
 
     def _from_start(self, buffer: Buffer, access: str, extent: object = None) -> Pointer:
-        """A pointer to all of a buffer, or to its first `extent` elements in row-major order."""
+        """A pointer to all of a buffer, or to `extent` elements in row-major order."""
         start = self._start_of(buffer, access)
         whole = extent is None or (start.sizes is not None and math.prod(start.sizes) == extent)
         return start if whole else replace(start, sizes=None)
@@ -791,8 +782,8 @@ class FunctionParser(Evaluator):
         return Pointer(buffer.stored, tuple(corner), tuple(sizes), access)
 
     def _decided(self, pointer: Pointer) -> Pointer:
-        """Resolve access "w" and `_OF_BLOCK`: the function reads and writes, unless `T.reads` or `T.writes` of the
-        block omits the buffer. Their regions bound the accesses of `A.data`."""
+        """The function reads and writes ("w", `_OF_BLOCK`), unless `T.reads` or `T.writes` of the block omits the
+        buffer. Their regions bound the accesses of `A.data`."""
         if pointer.access not in ("w", _OF_BLOCK):
             return pointer
         value, readable, writable = pointer.buffer.value, self._readable, self._writable

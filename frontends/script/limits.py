@@ -1,7 +1,5 @@
-"""Limits on values computed at parse time, so that parsing takes bounded time.
-
-Operations whose results can be much larger than their operands are checked before they run.
-"""
+"""Limits on values computed at parse time, checked before operations whose results can be much larger than their
+operands."""
 
 from __future__ import annotations
 
@@ -67,7 +65,7 @@ def check_result(value: object) -> None:
 
 
 def size_of(value: object) -> int:
-    """The number of items, including nested ones; a list that occurs twice counts twice. Raises ValueError above the
+    """The number of items includes nested ones; a list that occurs twice counts twice. Raises ValueError above the
     limit."""
     count = 0
     pending = [value]

@@ -83,7 +83,6 @@ class _ModuleReader(Evaluator):
         self.module = read_class(self.source, node, self.names)
 
     def import_from(self, node: ast.ImportFrom) -> None:
-        """Bind the script namespaces; other imports are ignored."""
         for alias in node.names:
             if alias.name in ("tir", "tirx", "ir"):
                 self.names[alias.asname or alias.name] = IR if alias.name == "ir" else words
@@ -140,7 +139,6 @@ _AT_TOP: Final[Mapping[type[ast.stmt], Handler]] = {
 
 
 def _last_name(node: ast.expr) -> str | None:
-    """The last name in `ir_module`, `I.ir_module` and calls of them."""
     if isinstance(node, ast.Call):
         return _last_name(node.func)
     if isinstance(node, ast.Attribute):
@@ -154,7 +152,7 @@ def read_module(
     names: Mapping[str, object],
     module: str | None = None,
 ) -> ModuleOp:
-    """The module of functions and other ops, called `module` in the script."""
+    """`module` is its name in the script."""
     nodes = [member for member in members if isinstance(member, ast.FunctionDef)]
     for node in nodes:
         kinds = [_last_name(decorator) for decorator in node.decorator_list]
@@ -189,7 +187,6 @@ def read_module(
 
 
 def _declaration(call: PendingCall, calls: Sequence[PendingCall]) -> FuncOp:
-    """The declaration of an external function, pure if all its `calls` are."""
     inputs = [argument.type for argument in call.op.arguments]
     function = FuncOp.external(call.callee, inputs, [result.type for result in call.op.results])
     function.location = call.op.location

@@ -1,8 +1,7 @@
 """Print modules of block loops as scripts that read back equal.
 
 The next effect (a store, a loop, a block, a call) and the ops before it become one statement if the parser would read
-it as exactly these ops. Otherwise the longest run of ops with a single result becomes an assignment to a local
-variable, and the rest is tried again.
+it as exactly these ops, otherwise the longest run of ops with a single result an assignment.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def print_script(module: ModuleOp) -> str:
 
 
 def print_function(function: FuncOp) -> str:
-    """Print one function of a module, as `print_script` does inside of the class. Raises CompileError as it does."""
+    """Print as `print_script` does inside of the class. Raises CompileError as it does."""
     module = function.parent_op()
     if not isinstance(module, ModuleOp):
         raise InternalError(f"@{function.sym_name.data} is in no module")
@@ -102,7 +101,6 @@ def print_function(function: FuncOp) -> str:
 
 
 def _functions_of(module: ModuleOp) -> tuple[dict[str, FuncOp], dict[str, str]]:
-    """The functions by their symbols, and their names in Python."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
     names = PythonNames({"Module"})
     return functions, {symbol: names.new(symbol, "f") for symbol in functions}
@@ -133,8 +131,6 @@ class _Dynamic:
 
 
 class FunctionPrinter:
-    """Prints one function; `words` maps symbols to Python names."""
-
     def __init__(
         self, function: FuncOp, functions: Mapping[str, FuncOp], words: Mapping[str, str], restart: Restart
     ) -> None:
@@ -166,7 +162,7 @@ class FunctionPrinter:
         """Each takes the ops of a statement and the last of them."""
 
     def lines(self) -> list[str]:
-        """The lines of the function. Raises Restart, and CompileError for ops without a script."""
+        """Raises Restart, and CompileError for ops without a script."""
         function = self._function
         symbol = function.sym_name.data
         self._check()
@@ -231,7 +227,6 @@ class FunctionPrinter:
         return f"{name}: T.Buffer({shape_text(static_shape(type))}{buffer_options(type, name_of(element))})"
 
     def _declare_unstated(self, ops: Sequence[Operation]) -> None:
-        """Declare parameters whose extents no op states; with `_plain`, all."""
         for op in () if self._plain else ops:
             if isinstance(op, DimOp) and (entry := self._dynamic.get(op.source)) is not None:
                 dimension = _dimension(op)
@@ -254,7 +249,7 @@ class FunctionPrinter:
         )
 
     def _declare(self, ops: Sequence[Operation]) -> None:
-        """Declare the buffers of `ops`. Raises Restart if the declarations emit other ops."""
+        """Raises Restart if the declarations emit other ops."""
         entries = list(dict.fromkeys(self._about[op] for op in ops if op in self._about))
         symbols: list[str] = []
         for op in ops:
@@ -274,7 +269,6 @@ class FunctionPrinter:
             self._match_buffer(entry, buffer)
 
     def _end(self, ops: Sequence[Operation], start: int) -> int:
-        """The end of a run of ops about extents and the computations between them."""
         end = start
         for position, op in enumerate(ops[start:], start):
             if op in self._about:
@@ -303,7 +297,7 @@ class FunctionPrinter:
             self._write("pass")
 
     def _next(self, ops: Sequence[Operation], start: int) -> int:
-        """Print the next statement; return the position of the next op."""
+        """Returns the position of the next op."""
         if self._about and isinstance(ops[start].parent_op(), FuncOp):
             end = self._end(ops, start)
             if end > start:
@@ -434,11 +428,11 @@ class FunctionPrinter:
             if printed.type != own.type:
                 raise CompileError.at(op, f"a condition that gives {printed.type} has no script")
             self._trip.bind(printed, own, name)
-            if printed.first_use is None:  # an unused name is no result
+            if printed.first_use is None:
                 self._write(f"_ = {name}")
 
     def _while(self, ops: Sequence[Operation], op: WhileOp) -> None:
-        """`while A[0] < n:` for a loop without values, whose condition only computes."""
+        """The loop carries no values, and the condition only computes."""
         last = op.before_region.block.last_op
         if len(ops) > 1 or op.attributes or op.operands or not isinstance(last, ConditionOp):
             raise Mismatch
@@ -543,7 +537,7 @@ class FunctionPrinter:
         return [operand_text(o, v.type) for o, v in zip(operands, values, strict=True)], mine
 
     def _other(self, op: Operation) -> None:
-        """Print an op as `T.op(...)`. Raises CompileError for ops with regions."""
+        """`T.op(...)`. Raises CompileError for ops with regions."""
 
         def emit(values: list[SSAValue]) -> Operation:
             mine = op.clone_without_regions(dict(zip(op.operands, values, strict=True)))
@@ -613,7 +607,7 @@ def _dimension(op: DimOp) -> int | None:
 
 
 def statements(block: Block) -> list[Operation]:
-    """The ops of a block, without constants, which are printed at their uses."""
+    """Ops other than constants, which are printed at their uses."""
     return [
         op
         for op in block.ops
@@ -633,7 +627,7 @@ def _only_computes(op: IfOp) -> bool:
 
 
 def _nest_of(op: ForOp, names: Mapping[SSAValue, object]) -> list[ForOp]:
-    """The longest perfect nest of serial loops with extents defined outside it: T.grid."""
+    """Serial loops with extents defined outside the nest: T.grid."""
     nest = [op]
     while is_bare(nest[-1]):
         ops = statements(nest[-1].body.block)

@@ -1,7 +1,6 @@
 """The base class of readers of Python source: names in scope, and tables from Python's constructs to handlers.
 
-Subclasses read block loops (`parsing`, `function`, `statements`, `evaluate`) and graph functions (`weft.tvm.script`). A
-construct without a handler is an error.
+A construct without a handler is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Handler = Callable[[Any, Any], Any]
 
 
 class Scope:
-    """Visible names: bindings of the program, innermost first, then names defined outside it."""
+    """Bindings of the program, innermost first, then names defined outside it."""
 
     def __init__(self, outside: Mapping[str, object]) -> None:
         self.outside = outside
@@ -45,8 +44,6 @@ class Scope:
 
 
 class Reader:
-    """Reads Python statements by a table of handlers."""
-
     STATEMENTS: Mapping[type[ast.stmt], Handler] = {}
     MEANINGLESS = ""
     """The error for a statement, called `{word}`, without a handler or in a form that its handler rejects."""
@@ -59,7 +56,7 @@ class Reader:
         return self.source.error(node, message)
 
     def apply(self, node: Positioned, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """Call a function; its exceptions become errors at `node`."""
+        """Exceptions become errors at `node`."""
         try:
             return function(*args, **kwargs)
         except CompileError as failure:

@@ -19,8 +19,8 @@ from weft.dialects.traversal import ancestors, operations_in
 
 
 def state_regions(module: ModuleOp) -> None:
-    """State the boxes of the buffers that each block accesses, in place, unless they are stated or not static. A block
-    with an init does not read the buffers that it writes, unless it reads their earlier contents."""
+    """State the boxes that each block accesses, in place, unless stated or not static. A block with an init does not
+    read the buffers that it writes, unless it reads their earlier contents."""
     blocks = [op for op in operations_in(module) if isinstance(op, BlockOp)]
     for block in blocks:
         if any(isinstance(op, AccessRegionOp) for op in block.body.block.ops):
@@ -39,9 +39,9 @@ def state_regions(module: ModuleOp) -> None:
 
 
 def buffers_in_text_order(block: BlockOp) -> list[SSAValue]:
-    """The buffers that a block reads, in the order of scripts and TVM: those of `tir.reads`, then accumulators of a
-    reduction that is initialised elsewhere, then others in the order of the text. The order of loads in IR may differ:
-    an operand of an accumulation precedes the load of the accumulator."""
+    """The order is that of scripts and TVM: those of `tir.reads`, accumulators of a reduction initialised elsewhere,
+    then others in the order of the text. Loads have another order: an operand of an accumulation precedes the load of
+    the accumulator."""
     order: dict[SSAValue, None] = {}
     reduces = block.init is None and any(kind is IterKind.REDUCE for kind in block.kinds)
     seen = set[SSAValue]()

@@ -1,7 +1,6 @@
 """Raise ops to the expressions of a script that compute them.
 
-Raising alone does not preserve the order and sharing of ops. Therefore each raised statement is emitted as the parser
-would emit it, and the ops are compared.
+Raising does not preserve the order and sharing of ops: each statement is emitted as by the parser, and compared.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ _DEEPEST = 24
 
 
 class NotRaised(Exception):
-    """A value without an expression. `needed`: earlier ops whose results must be named to express it."""
+    """Results of the earlier ops `needed` must be named to express a value."""
 
     def __init__(self, *needed: Operation) -> None:
         super().__init__()
@@ -117,7 +116,7 @@ class Raiser:
     """Raises the ops of one statement to expressions.
 
     Values named in `trip` are these names. Ops in `window` directly precede the statement and become parts of
-    expressions. Earlier ops may be recomputed if the emitter shares them; `repeated` collects them.
+    expressions; earlier ops in `repeated` are recomputed, if the emitter shares them.
     """
 
     def __init__(self, trip: RoundTrip, window: Sequence[Operation]) -> None:
@@ -173,7 +172,7 @@ class Raiser:
         return expr
 
     def value(self, value: SSAValue) -> Expr:
-        """The expression of a scalar. Raises NotRaised."""
+        """Raises NotRaised."""
         found = self._names.get(value)
         if isinstance(found, Expr):
             return found
@@ -197,7 +196,7 @@ class Raiser:
         return self.op(op)
 
     def op(self, op: Operation) -> Expr:
-        """The expression that computes the result of `op`. Raises NotRaised for ops without an expression."""
+        """Raises NotRaised for ops without an expression."""
         if op.attributes:
             raise NotRaised
         result = op.results[0]
@@ -274,7 +273,6 @@ class Raiser:
         return cast_to(source, target)
 
     def _loaded(self, op: arith.ExtFOp, dtype: str) -> Expr:
-        """A number loaded from a byte of a storage-only type."""
         byte: SSAValue = op.input
         while isinstance(byte.owner, arith.BitcastOp | arith.TruncIOp) and self._is_ours(byte.owner):
             byte = byte.owner.operands[0]
@@ -284,7 +282,6 @@ class Raiser:
         return cast_to(source, "float32")
 
     def _stored(self, op: arith.BitcastOp) -> Expr:
-        """A number as the bits of a storage-only or another type."""
         truncation, dtype = op.input.owner, name_of(op.input.type)
         if dtype not in STORED:
             return reinterpret(self.value(op.input), _dtype(op.result.type))
@@ -345,7 +342,7 @@ class Raiser:
 
 
 def with_sign(expr: Expr, *, signed: bool) -> Expr:
-    """An integer read as signed or unsigned, with the same value in IR; other expressions are unchanged."""
+    """Integers have the same value in IR; other expressions are unchanged."""
     if not is_integer(expr.dtype) or has_sign(expr.dtype) == signed:
         return expr
     dtype = expr.dtype.removeprefix("u") if signed else unsigned(expr.dtype)
@@ -355,7 +352,7 @@ def with_sign(expr: Expr, *, signed: bool) -> Expr:
 
 
 def one_sign(operands: Sequence[Expr], signed: bool | None = None) -> list[Expr]:
-    """Operands of one signedness, by default that of the first operand that is not a constant."""
+    """The sign is by default that of the first operand that is not a constant."""
     if signed is None:
         first = next((operand for operand in operands if not isinstance(operand, Const)), operands[0])
         signed = has_sign(first.dtype)
@@ -401,7 +398,7 @@ class RoundTrip:
         extent: int | Expr | None = None,
         element: Attribute | None = None,
     ) -> None:
-        """Name a value. `extent` is that of a loop variable; for `element` see `named_value`."""
+        """`extent` is that of a loop variable; for `element` see `named_value`."""
         self.names[printed] = named_value(mine, name, element) if extent is None else Leaf.of(mine, name, extent)
         self._values[mine] = printed
 

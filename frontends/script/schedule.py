@@ -30,7 +30,7 @@ _METHODS_OF_TVM = {
 
 
 class ScheduledModule(ModuleOp):
-    """The scheduled module; its errors name weft's counterparts of TVM's methods."""
+    """Errors name weft's counterparts of TVM's methods."""
 
     def __getattr__(self, name: str) -> NoReturn:
         way = f": {_METHODS_OF_TVM[name]}; modules of weft.tvm have it" if name in _METHODS_OF_TVM else ""
@@ -70,19 +70,18 @@ class Schedule(Recorded):
         return Script(print_script(self.mod))
 
     def show(self, *, color: bool | None = None, file: TextIO | None = None) -> None:
-        """Show the script in colours if the output supports them. See `weft.script.show`."""
+        """Show the script, in colours if supported. See `weft.script.show`."""
         from weft.frontends.script.show import show  # start-up: 204 ms
 
         show(self.mod, color=color, file=file)
 
     def loop_trees(self) -> list[Tree]:
-        """The loops, blocks and buffers of each function, as trees to print."""
         from weft.analysis.loop_tree import loop_trees  # start-up: 85 ms
 
         return loop_trees(self.mod)
 
     def __str__(self) -> str:
-        """The loops: `display print(sch)` of a debugger shows them at each line."""
+        """`display print(sch)` of a debugger shows the loops at each line."""
         return "\n".join([repr(self), *map(str, self.loop_trees())])
 
     def _repr_html_(self) -> str:

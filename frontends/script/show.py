@@ -28,7 +28,7 @@ _NAMESPACES = ("T", "I", "G")
 
 
 class Style(StrEnum):
-    """The kind of a piece of a script, with colours that are readable on white and black."""
+    """Colours are readable on white and black."""
 
     PLAIN = "plain", "", ""
     KEYWORD = "keyword", "1;35", "color:#8250df;font-weight:bold"
@@ -51,7 +51,7 @@ class Style(StrEnum):
 
 
 def pieces(text: str) -> Iterator[tuple[Style, str]]:
-    """Split a script into pieces of one style; their concatenation is `text`."""
+    """Pieces of one style; their concatenation is `text`."""
     starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
     place = 0
     before, last = "", ""
@@ -105,8 +105,6 @@ def html_text(text: str) -> str:
 
 
 class Script(str):
-    """Text of a script; notebooks show it with colours."""
-
     __slots__ = ()
 
     @property
@@ -143,7 +141,7 @@ def show_text(text: str, *, color: bool | None = None, file: TextIO | None = Non
 
 
 def _notebook_display() -> Callable[[object], object] | None:
-    """The display function in notebooks, whose kernel defines `get_ipython`; None elsewhere."""
+    """Kernels of notebooks define `get_ipython`."""
     if not hasattr(running_shell(), "kernel"):
         return None
     from importlib import import_module

@@ -44,7 +44,7 @@ class Source:
 
     @contextmanager
     def placing(self, node: Positioned) -> Generator[None]:
-        """Give exceptions the place of `node`, unless they have a place in this text."""
+        """Exceptions get the place of `node`, unless they have one in this text."""
         try:
             yield
         except CompileError as failure:
@@ -53,7 +53,6 @@ class Source:
             raise self.error(node, failure.message) from None
 
     def quoted(self, node: ast.expr, text: str) -> ast.expr | None:
-        """The string `text` as an expression, or None."""
         try:
             inner = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -79,10 +78,8 @@ def _parse(text: str) -> ast.Module:
 
 
 def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[Source, Definition]:
-    """The text of `file`, and the definition of `name` at `line`.
-
-    Raises CompileError if the text is not available, for example at Python's prompt.
-    """
+    """The text, and the definition of `name` at `line`. Raises CompileError if the text is not available, for example
+    at Python's prompt."""
     lines = linecache.getlines(file)
     if not lines:
         raise CompileError(
@@ -102,7 +99,7 @@ def source_of(file: str, line: int, name: str, kind: type[Definition]) -> tuple[
 
 
 def free_names(node: ast.expr) -> list[str]:
-    """The names in an expression that are neither called nor followed by an attribute."""
+    """Names that are neither called nor followed by an attribute."""
     words = {
         id(part.func if isinstance(part, ast.Call) else part.value)
         for part in ast.walk(node)

@@ -67,7 +67,7 @@ _AXIS_LETTERS = {letter: kind for kind, (letter, _) in AXES.items()}
 
 @dataclass(frozen=True)
 class _Range:
-    """A loop variable, start + step * i for 0 <= i < extent."""
+    """start + step * i for 0 <= i < extent"""
 
     name: str
     start: Expr | int
@@ -77,7 +77,7 @@ class _Range:
 
 @dataclass
 class _Head:
-    """The head of a block; axes are (name, kind, extent, binding)."""
+    """Axes are (name, kind, extent, binding)."""
 
     axes: list[BlockAxis] = field(default_factory=list[BlockAxis])
     starts: dict[str, Expr] = field(default_factory=dict[str, Expr])
@@ -111,7 +111,7 @@ class StatementParser(FunctionParser):
                 self._attribute_statement(rest, cast("ast.Call", statement.value))
                 return
             if isinstance(statement, ast.Assign) and self._calls(statement.value, words.launch_thread):
-                # `i = T.launch_thread("threadIdx.x", 64)`: later statements are the loop's body
+                # `i = T.launch_thread("threadIdx.x", 64)`: later statements are its body
                 self.place(statement)
                 self.flush()
                 name = self._plain_name(statement.targets[0]).id
@@ -137,7 +137,7 @@ class StatementParser(FunctionParser):
         return False
 
     def _word(self, node: ast.expr) -> object:
-        """The callee, if it is a name or an attribute and not a function of the module."""
+        """The callee, or None if it is a function of the module."""
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             return None
         is_vector = isinstance(node.func, ast.Attribute) and node.func.attr in ("vload", "vstore")
@@ -277,8 +277,7 @@ class StatementParser(FunctionParser):
             raise self.error(target, "a value is assigned to a name or to an element of a buffer")
 
     def _assign_scalar(self, target: ast.Name, value: ast.expr, annotation: ast.expr | None) -> bool:
-        """Assign to a variable in a buffer, or return False. `s: T.int32 = 0` declares one if the function assigns `s`
-        again."""
+        """False unless the variable is in a buffer. `s: T.int32 = 0` declares one if the function assigns `s` again."""
         known = self.scope.known(target.id)
         if annotation is not None and target.id in self._reassigned:
             dtype = self.evaluate(annotation)
@@ -293,7 +292,6 @@ class StatementParser(FunctionParser):
         return True
 
     def _declared_scalar(self, node: ast.Call, name: str, scope: str) -> Scalar:
-        """`s = T.local_scalar("float32")`"""
         dtype = self._dtype(node.args[0] if node.args else None)
         given = [word.value for word in node.keywords if word.arg == "scope"] + node.args[1:2]
         type = buffer_type((), dtype, self._memory_scope(given[0]) if given else scope, None)
@@ -331,15 +329,13 @@ class StatementParser(FunctionParser):
                 return None
 
     def _lanes(self, target: ast.Subscript) -> int | None:
-        """None for a store of an element."""
         if self.lane is not None:
             return None
         indices = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
         return next((lanes for part in indices if (lanes := self._lane_count(part)) is not None), None)
 
     def _store_vector(self, target: ast.Subscript, value: ast.expr, lanes: int) -> None:
-        """A loop over the lanes. If `value` reads other elements of the buffer, all lanes are read before the first
-        store."""
+        """If `value` reads other elements of the buffer, all lanes are read before the first store."""
         buffer, name = self._target(target), PythonNames({*self.scope.bound, *self.scope.outside}).new("lane", "lane")
         element, place = self._in_lane(Symbol(name), target, value, buffer)
         keys = tuple(map(index_key, place))
@@ -386,7 +382,6 @@ class StatementParser(FunctionParser):
         return dtype
 
     def _declared_dtype(self, annotation: ast.expr) -> DType | None:
-        """The dtype in `x: T.int32 = ...` and `x: T.let[T.int32] = ...`."""
         found = self.evaluate(annotation)
         if isinstance(found, Construct) and found is words.let and isinstance(annotation, ast.Subscript):
             found = self.evaluate(annotation.slice)
@@ -426,7 +421,7 @@ class StatementParser(FunctionParser):
         return node
 
     def _bind_name(self, target: ast.Name, value: object, dtype: DType | None = None) -> None:
-        """Bind a name. Elements are computed here, index expressions only with an annotation."""
+        """Elements are computed here, index expressions only with an annotation."""
         name = target.id
         number = as_number(value)
         if number is not None and dtype is not None:
@@ -462,7 +457,7 @@ class StatementParser(FunctionParser):
             self.scope[name] = self._named(result, name)
 
     def _assume(self, node: ast.Call) -> None:
-        """`T.assume(n % 32 == 0)`: an assumption on extents, at the top of a function."""
+        """`T.assume(n % 32 == 0)`, at the top of a function."""
         if not node.args or node.keywords:
             raise self.error(node, f"T.assume takes comparisons of extents: `{words.assume.usage}`")
         for argument in node.args:
@@ -497,7 +492,7 @@ class StatementParser(FunctionParser):
         self._assign(ast.copy_location(element, node), value)
 
     def _ret(self, node: ast.Call | ast.Return) -> None:
-        """`T.ret(0)` or `return 0`, TVM's success, at the end; functions of weft return nothing."""
+        """`T.ret(0)` or `return 0`, TVM's success, at the end."""
         last = self.node.body[-1]
         calls = [part for part in ast.walk(last) if part is node]
         if not calls or isinstance(last, ast.If | ast.For | ast.While | ast.With):
@@ -648,7 +643,7 @@ class StatementParser(FunctionParser):
         self._around([self._range(call, names[0])], kind, thread, annotations, node, body)
 
     def _grid_names(self, call: ast.Call, targets: Sequence[ast.expr], count: int) -> tuple[list[str], list[ast.stmt]]:
-        """The names of the loops, and assignments of the tuples in `for i, *rest in T.grid(...)`."""
+        """The names, and assignments of the tuples in `for i, *rest in T.grid(...)`."""
         single = len(targets) == 1 and count > 1
         names, packed = list[str](), list[ast.stmt]()
         for target in targets:
@@ -729,7 +724,7 @@ class StatementParser(FunctionParser):
         node: ast.stmt,
         statements: Sequence[ast.stmt],
     ) -> None:
-        """Emit a loop nest. The extents precede the outermost loop."""
+        """Extents precede the outermost loop."""
         if not variables:
             self.body(statements)
             return
@@ -806,7 +801,6 @@ class StatementParser(FunctionParser):
             self.scope[name] = self._named(result, name, type_of(pair[0].dtype))
 
     def _joined(self, node: ast.If, chosen: Mapping[str, object], other: Mapping[str, object]) -> list[str]:
-        """The names that both branches assign and later statements use."""
         end = node.end_lineno or node.lineno
         later = {
             use.id
@@ -880,7 +874,7 @@ class StatementParser(FunctionParser):
         self.emitter.effect(op)
 
     def _head(self, statements: Sequence[ast.stmt]) -> tuple[_Head, list[ast.stmt]]:
-        """Separate the leading declarations; temporaries may precede the init."""
+        """Temporaries may precede the init."""
         head = _Head()
         rest: list[ast.stmt] = []
         declaring = True

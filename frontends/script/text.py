@@ -62,16 +62,11 @@ def identifier(name: str | None, default: str) -> str:
 
 
 class PythonNames:
-    """The names in use in a function."""
-
     def __init__(self, taken: set[str]) -> None:
         self._scopes = [set(taken)]
 
     def new(self, name: str | None, default: str) -> str:
-        """An unused name, reserved until its scope ends.
-
-        Numbers have no underscore, because IR drops a number after one.
-        """
+        """The name is reserved until its scope ends. IR would drop a number after an underscore."""
         word = candidate = identifier(name, default)
         number = 0
         while any(candidate in scope for scope in self._scopes):
@@ -81,7 +76,7 @@ class PythonNames:
         return candidate
 
     def keep(self, name: str | None, default: str) -> str:
-        """An unused name, reserved to the end of the function."""
+        """The name is reserved to the end of the function."""
         word = self.new(name, default)
         self._scopes[0].add(word)
         return word
@@ -172,7 +167,6 @@ def _text(expr: Expr) -> tuple[str, int]:
 
 
 def _side(expr: Expr, is_index: bool) -> tuple[str, int]:
-    """An operand; integers in index expressions are plain numbers."""
     if isinstance(expr, Const) and is_index:
         return str(expr.value), _ATOM if expr.value >= 0 else _UNARY
     return _text(expr)
@@ -204,7 +198,6 @@ def _binary(expr: Binary) -> tuple[str, int]:
 
 
 def index_text(expr: Expr) -> str:
-    """An index; integers are plain numbers."""
     return _side(expr, True)[0]
 
 
@@ -239,7 +232,6 @@ def is_plain_buffer(type: Attribute) -> bool:
 
 
 def is_declarable_buffer(type: Attribute) -> bool:
-    """Whether shape, element type, scope and strides determine a buffer type."""
     strides = strides_of(type)
     return (
         isinstance(type, MemRefType)
@@ -258,7 +250,7 @@ def buffer_options(type: MemRefType[Attribute], dtype: str) -> str:
 
 
 def type_annotation(type: Attribute, *, is_parameter: bool = False) -> str:
-    """The annotation of a type other than a buffer; parameters of T.int64 or T.int32 are indices."""
+    """Parameters of T.int64 or T.int32 are indices."""
     if is_parameter and isinstance(type, IndexType):
         return "T.int64"
     if is_scalar(type) and type != IndexType() and not (is_parameter and name_of(type) in ("int32", "int64")):

@@ -44,7 +44,7 @@ class Leaf(Named):
 
     @staticmethod
     def of(value: SSAValue, name: str, extent: int | Expr | None = None, dtype: str | None = None) -> Leaf:
-        """Name `value`. Index values are int64; others have `dtype`, by default that of their type."""
+        """Index values are int64; others have `dtype`, by default that of their type."""
         if isinstance(value.type, IndexType):
             return Leaf(name, value, "int64", True, extent)
         return Leaf(name, value, dtype or name_of(value.type), False)
@@ -62,7 +62,7 @@ class Symbol(Named):
 
 @dataclass(eq=False, repr=False)
 class Buffer:
-    """A buffer. `extents` are numbers, expressions, or None if unknown."""
+    """`extents` are numbers, expressions, or None if unknown."""
 
     value: SSAValue
     name: str
@@ -75,15 +75,15 @@ class Buffer:
 
     @property
     def stored(self) -> Buffer:
-        """The buffer that stores the elements; that of a view differs."""
+        """The buffer of the elements; a view has another one."""
         return self
 
     def element(self, indices: Sequence[Expr]) -> tuple[Expr, ...] | None:
-        """The indices of an element in `stored`, None if unknown."""
+        """Indices in `stored`, or None if unknown."""
         return tuple(indices)
 
     def box(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The sizes of a box in `stored`, 0 if unknown."""
+        """Sizes in `stored`, 0 if unknown."""
         return tuple(sizes)
 
     def stride(self, dimension: int) -> Expr:
@@ -91,7 +91,7 @@ class Buffer:
 
     @property
     def offset(self) -> Expr:
-        """The offset of the first element in `stored`, in elements."""
+        """Offset in `stored`, in elements."""
         return _ZERO
 
     @property
@@ -155,8 +155,6 @@ class Opaque:
 
 @dataclass(eq=False, slots=True, repr=False)
 class Stride(Expr):
-    """A stride in elements: `A.strides[0]`."""
-
     buffer: Buffer
     dimension: int
     dtype: str = "int64"
@@ -191,8 +189,7 @@ def is_scalar(type: Attribute) -> bool:
 
 
 def named_value(value: SSAValue, name: str, element: Attribute | None = None) -> Leaf | Buffer | Opaque:
-    """Name a value; the extents of a buffer are those of its type. `element` is the element type if the type does not
-    determine it."""
+    """Extents of a buffer are those of its type. `element` is the element type if the type does not determine it."""
     if isinstance(value.type, MemRefType):
         buffer = Buffer(value, name, static_shape(value.type))
         buffer.stated_element = element
@@ -236,7 +233,6 @@ def index_key(expr: Expr) -> object:
 
 
 def static_extent(extent: object) -> int | None:
-    """The value of a constant extent or index, or None."""
     number = extent.value if isinstance(extent, Const) else extent
     return number if isinstance(number, int) else None
 
@@ -272,7 +268,7 @@ class FlatView(View):
 
 
 class RegionView(View):
-    """A box of another buffer that starts at `corner`, without its `first` leading dimensions."""
+    """A box at `corner` of another buffer, without its `first` leading dimensions."""
 
     def __init__(self, whole: Buffer, name: str, corner: tuple[Expr, ...], sizes: tuple[int, ...]) -> None:
         super().__init__(whole, name, sizes)
@@ -298,7 +294,7 @@ class RegionView(View):
 
 
 class ReshapedView(View):
-    """A dense row-major buffer of constant extents in another shape, or with strides from an offset."""
+    """A dense row-major buffer of constant extents, or with strides from an offset."""
 
     def __init__(
         self, whole: Buffer, name: str, sizes: tuple[int, ...], strides: Sequence[int] = (), start: Expr = _ZERO
@@ -357,10 +353,8 @@ def _sum(left: Expr, right: Expr) -> Expr:
 
 
 def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
-    """The indices at offset `place`, a sum of multiples of the strides.
-
-    A term without a stride belongs to the dimension of stride 1. None if the sum does not determine the indices.
-    """
+    """The indices at offset `place`, a sum of multiples of the strides, or None if it does not determine them. A term
+    without a stride belongs to the dimension of stride 1."""
     if isinstance(place, Const) and (dense := _dense_indices(whole, int(place.value))) is not None:
         return dense
     strides = strides_in(whole)
@@ -384,7 +378,6 @@ def indices_in(whole: Buffer, place: Expr) -> tuple[Expr, ...] | None:
 
 
 def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
-    """The indices at a constant offset of a dense buffer."""
     shape = whole.type.get_shape()
     if strides_of(whole.type) is not None or any(extent <= 0 for extent in shape):
         return None
@@ -396,7 +389,6 @@ def _dense_indices(whole: Buffer, place: int) -> tuple[Expr, ...] | None:
 
 
 def strides_in(whole: Buffer) -> list[int | Expr]:
-    """The strides as a script writes them."""
     if isinstance(whole, RegionView):
         return strides_in(whole.whole)[whole.first :]
     stated = strides_of(whole.type) or whole.type.get_strides() or ()
@@ -414,7 +406,7 @@ def _is(factor: Expr, stride: int | Expr) -> bool:
 
 
 def _terms(expr: Expr, kind: BinaryKind) -> list[tuple[BinaryKind, Expr]]:
-    """The terms of a sum with their signs; `kind` is that of the sum."""
+    """`kind` is that of the sum."""
     if isinstance(expr, Binary) and expr.kind in (BinaryKind.ADD, BinaryKind.SUB):
         right = BinaryKind.ADD if expr.kind is kind else BinaryKind.SUB
         return _terms(expr.left, kind) + _terms(expr.right, right)

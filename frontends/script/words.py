@@ -1,7 +1,7 @@
 """The names that scripts write after `T.`, shared by the parser and the printer.
 
-Functions of values (`T.max`, `T.exp`) are those of `weft.te`; the others are constructs with a handler in the parser.
-`sblock` of newer versions of TVM is a block here too.
+Functions of values (`T.max`, `T.exp`) are those of `weft.te`; the others are constructs. `sblock` of newer versions of
+TVM is a block.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _compared(predicate: _Predicate) -> Callable[[ExprLike, ExprLike], Expr]:
 
 
 def nextafter(x: ExprLike, y: ExprLike) -> Expr:
-    """The next representable number after a float, in the direction of another one."""
+    """The next representable float after `x` towards `y`."""
     return _math.next_after(x, y)
 
 

@@ -1,1 +1,1 @@
-"""Models of PyTorch as graphs: the import of `torch.export` programs, and the converters of ATen operators."""
+"""Models of PyTorch as graphs."""

@@ -1,7 +1,7 @@
 """Complex numbers within a model, as pairs of real tensors, because graphs have no complex types.
 
 Operators that are linear in their complex operands, including most views, apply the converter for real tensors to both
-parts. The inputs and outputs of a model are real.
+parts. Inputs and outputs are real.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from weft.frontends.torch.symbols import UnsupportedError
 
 @dataclass(frozen=True)
 class Complex:
-    """A tensor of complex numbers."""
-
     real: Value
     imaginary: Value
 
@@ -70,8 +68,7 @@ def is_complex(leaves: object) -> bool:
 
 
 def complex_converter(name: str) -> Converter:
-    """Returns the converter of an operator with complex operands or results. Raises `UnsupportedError` if there is
-    none."""
+    """Raises `UnsupportedError` if there is none."""
     if name in _COMPLEX:
         return _COMPLEX[name]
     short = name.removeprefix("aten.")
@@ -122,7 +119,7 @@ def _complex(*names: str) -> Callable[[Converter], Converter]:
 
 
 def _parts(cx: Conversion, x: Operand, dtype: str) -> tuple[Value, Value | None]:
-    """Returns both parts in one element type; the imaginary part of a real number is None."""
+    """Both parts in one element type, None for the imaginary part of a real number."""
     if isinstance(x, Complex):
         return cast_to(x.real, dtype), cast_to(x.imaginary, dtype)
     if isinstance(x, complex):
@@ -236,13 +233,12 @@ def _matmul(cx: Conversion, x: Complex, y: Complex) -> Complex:
 
 
 def _count(x: Value | Complex, dims: Sequence[int]) -> KnownExtent:
-    """Returns the number of elements along some axes."""
     return EXTENTS.product(known(tuple(x.shape[dim] for dim in dims)))
 
 
 def _scaled(pairs: Value, mode: int, count: KnownExtent, *, inverse: bool) -> Value:
-    """Scale a transform by PyTorch's normalization: 0 is none, 1 the square root of the number of elements, 2 the
-    number. Inverse transforms are already divided by the number."""
+    """PyTorch's normalization: 0 is none, 1 the square root of the number of elements, 2 the number. Inverse transforms
+    are already divided by the number."""
     if isinstance(count, int):
         factor = (1.0, 1 / sqrt(max(count, 1)), 1 / max(count, 1))[mode] * (count if inverse else 1)
         return pairs if factor == 1 else apply("multiply", pairs, const(factor, pairs.dtype))

@@ -55,8 +55,6 @@ def register(*names: str, override: bool = False) -> Callable[[Converter], Conve
 
 @dataclass
 class Conversion:
-    """The conversion of one operator of a program."""
-
     builder: BlockBuilder
     name: str
     """The name of the operator, with overload."""
@@ -77,17 +75,15 @@ class Conversion:
 
     @property
     def shape(self) -> Shape:
-        """The shape of the first result."""
         return self.results[0].shape
 
     @property
     def dtype(self) -> str:
-        """The element type of the first result."""
         return self.results[0].dtype
 
     def sizes(self, extent: Extent, *, has_range: bool = True) -> DataSizes:
-        """Returns the creator of operators whose next result has a data-dependent extent. It has PyTorch's name, and
-        PyTorch's upper bound unless `has_range` is false."""
+        """Operators whose next result has a data-dependent extent, with PyTorch's name, and bound unless `has_range` is
+        false."""
         name = lone_name(extent)
         taken = name is None or name in self.builder.extent_names()
         most = self.ranges.get(name, (0, None))[1] if name is not None and has_range else None
@@ -106,8 +102,8 @@ class Conversion:
 
 
 def as_element(number: float, dtype: str) -> float:
-    """Convert a number to an element as PyTorch does: integers wrap, and floats are truncated to integers
-    (`weft.support.float_to_integer`) or rounded to the nearest float, which may be infinite."""
+    """Convert as PyTorch does: integers wrap, and floats are truncated to integers (`weft.support.float_to_integer`) or
+    rounded to the nearest float, which may be infinite."""
     if dtype == "bool":
         return bool(number)
     if "int" not in dtype:
@@ -128,8 +124,7 @@ def _size(size: Any) -> Any:
 
 
 def cast_to(value: Value, dtype: str) -> Value:
-    """Cast `value` to another element type. PyTorch saturates to the maximum of float8_e4m3fn, which has no
-    infinity."""
+    """Cast `value`. PyTorch saturates to the maximum of float8_e4m3fn, which has no infinity."""
     if dtype == "float8_e4m3fn" and value.dtype in ("float16", "bfloat16", "float32", "float64"):
         value = apply("clip", value, -448.0, 448.0)
     return value if value.dtype == dtype else value.astype(dtype)
@@ -140,20 +135,19 @@ def apply(name: str, *args: object, **options: object) -> Any:
 
 
 def indices_of(index: Value, x: Value, axis: int, *, wrap: bool = False) -> Value:
-    """Returns indices of an axis for operators with the mode `fast`, because PyTorch rejects indices out of range. With
-    `wrap`, indices from -extent to -1 count from the end."""
+    """Indices for operators with the mode `fast`, because PyTorch rejects indices out of range. With `wrap`, indices
+    from -extent to -1 count from the end."""
     return apply("bound_indices", index, known((x.shape[axis],)), wrap=wrap)
 
 
 def extent_value(extent: KnownExtent, dtype: str) -> Value:
-    """Returns an extent as a tensor of rank 0."""
     if isinstance(extent, int):
         return const(extent, dtype)
     return cast_to(apply("reshape", apply("extents", (extent,), dtype="int64"), ()), dtype)
 
 
 def known(shape: Shape) -> list[KnownExtent]:
-    """Check that a shape has no unknown extents. Raises `UnsupportedError`."""
+    """Raises `UnsupportedError` for unknown extents."""
     from weft.frontends.torch.symbols import UnsupportedError  # needs torch
 
     if None in shape:

@@ -1,4 +1,4 @@
-"""Converters of the copying variants of views. The functions on tensors are those of the views."""
+"""Converters of the copying variants of views, which convert like the views."""
 
 from __future__ import annotations
 

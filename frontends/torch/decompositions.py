@@ -14,8 +14,8 @@ aten: Final = torch.ops.aten
 def _bin_edges(
     points: Any, bins: Sequence[int], range: Sequence[float] | None = None, weight: Any = None, density: bool = False
 ) -> list[Any]:
-    """Returns evenly spaced edges of the bins of each coordinate, from the least point to the greatest, or in `range`,
-    which contains pairs of both ends. An interval of length 0 is extended by half at both ends, as in PyTorch."""
+    """Evenly spaced edges of each coordinate's bins, from the least point to the greatest, or in `range`, pairs of both
+    ends. An interval of length 0 is extended by half at both ends, as in PyTorch."""
     columns = points.reshape(-1, len(bins))
     edges: list[Any] = []
     for axis, count in enumerate(bins):
@@ -35,8 +35,7 @@ def _bin_edges(
 
 
 def _counts(points: Any, bins: Sequence[Any], *, weight: Any = None, density: bool = False) -> Any:
-    """Counts the points in each bin, given the edges of each coordinate. Bins are half-open intervals, except that the
-    last one is closed."""
+    """Points in each bin, given the edges of each coordinate. Bins are half-open, except the last."""
     columns = points.reshape(-1, len(bins))
     extents = [edges.shape[0] - 1 for edges in bins]
     place = points.new_zeros((columns.shape[0],), dtype=torch.int64)
@@ -80,8 +79,8 @@ def _histogram_of_counts(
 
 
 def _fractional_max_pool(data: Any, kernel: Sequence[int], size: Sequence[int], samples: Any) -> tuple[Any, Any]:
-    """Returns maxima of windows that start at pseudo-random places (Graham 2014), and their places in the image. Each
-    plane has a sample for each axis: in 2 dimensions for the last axis first, in 3 for the first."""
+    """Maxima of windows at pseudo-random places (Graham 2014), and their places. Each plane has a sample for each axis:
+    in 2 dimensions for the last axis first, in 3 for the first."""
     rank = len(size)
     lead, image = data.shape[:-rank], data.shape[-rank:]
     place = data.new_zeros((*samples.shape[:2], *[1] * (2 * rank)), dtype=torch.int64)

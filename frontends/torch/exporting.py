@@ -1,4 +1,4 @@
-"""Models as programs of `torch.export`, decomposed into operators that weft has converters for."""
+"""Models as programs of `torch.export`, decomposed into operators with converters."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ def exported(
     dynamic_shapes: Any,
     subject: str = "from_torch",
 ) -> Any:
-    """Returns the `torch.export.ExportedProgram` of a model: an exported program is returned as it is; a module (also a
-    `torch.fx.GraphModule`) is exported on example inputs.
+    """Returns the `torch.export.ExportedProgram` of a model: an exported program itself; a module (also a
+    `torch.fx.GraphModule`) exported on example inputs.
 
     Raises `TypeError` for other values, and for missing or superfluous example inputs; `CompileError` for modules in
-    training mode; raises the errors of `torch.export.export` for models that it cannot trace. `subject` is the function
-    that messages name.
+    training mode; and the errors of `torch.export.export`. `subject` is the function that messages name.
     """
     if isinstance(model, torch.export.ExportedProgram):
         if example_inputs is not None or dynamic_shapes is not None or example_keywords:
@@ -48,14 +47,14 @@ def exported(
 
 
 def decomposed(program: Any) -> Any:
-    """Returns the functionalized program, with operators without a converter decomposed as far as PyTorch can."""
+    """The functionalized program, with operators without a converter decomposed as far as PyTorch can."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         return program.run_decompositions(decompositions())
 
 
 def decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions of operators without a converter: to core ATen, and of other operators to ATen. Those of
+    """Decompositions of operators without a converter to core ATen, and of other operators to ATen. Those of
     `torch._refs` apply only to core operators, because they end in operators of `prims`."""
     more: dict[Any, Any] = import_module("torch._decomp").decomposition_table
     rules = {
@@ -67,8 +66,7 @@ def decompositions() -> dict[Any, Any]:
 
 
 def core_decompositions() -> dict[Any, Any]:
-    """PyTorch's decompositions to core ATen of operators without a converter, for graphs without composite operators,
-    whose rules write into tensors."""
+    """Decompositions to core ATen, for graphs without composite operators, whose rules write into tensors."""
     return _of_others(import_module("torch._decomp").core_aten_decompositions())
 
 

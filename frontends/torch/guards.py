@@ -1,7 +1,7 @@
 """The sizes for which PyTorch exported a program, as call preconditions (`weft.support.call_preconditions`).
 
-`torch.export` records guards, the conditions on sizes under which it traced the program, as Python:
-`L['x'].size()[0] % 8 == 0`, where `x` is a parameter of `forward`. The program is wrong for sizes that violate one.
+`torch.export` records guards, the conditions on sizes under which it traced the program, as Python: `L['x'].size()[0] %
+8 == 0`, where `x` is a parameter of `forward`. The program is wrong for sizes that violate one.
 """
 
 from __future__ import annotations
@@ -54,8 +54,6 @@ _OPPOSITES: Final[Mapping[type[ast.cmpop], type[ast.cmpop]]] = {
 
 
 class _Sizes:
-    """A tensor input whose sizes guards read."""
-
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
 
@@ -89,7 +87,7 @@ _FUNCTIONS: Final = {
 
 
 def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, KnownExtent]) -> list[str]:
-    """Returns the guards and the ranges of sizes of an exported program.
+    """The guards and the ranges of sizes of an exported program.
 
     `leaves` has the inputs in order: shapes of tensors, extents of sizes, other values. `equal` has the extents that
     replace symbols. Raises `CompileError` for a guard that is not a comparison of integer arithmetic.
@@ -114,8 +112,7 @@ def call_preconditions(program: Any, leaves: Sequence[Any], equal: Mapping[str, 
 
 
 def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
-    """Returns the inputs by parameter name, which is `L` of guards; `*xs` is `xs`, and `flat_args` has all inputs in
-    order."""
+    """Inputs by parameter name, `L` of guards; `*xs` is `xs`, and `flat_args` has all in order."""
     values = [_Sizes(cast("Shape", leaf)) if isinstance(leaf, tuple) else leaf for leaf in leaves]
     args, keywords = pytree.tree_unflatten(values, program.call_spec.in_spec)
     names = program.module_call_graph[0].signature.forward_arg_names or ()
@@ -128,7 +125,7 @@ def _sources(program: Any, leaves: Sequence[Any]) -> dict[str, Any]:
 
 
 def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
-    """Yields the clauses (disjunctions of comparisons) of a condition, except those that are always true."""
+    """Clauses (disjunctions of comparisons), except those that are always true."""
     for clause in _clauses(condition, sources):
         if not clause:
             raise ValueError("no size fits")
@@ -136,7 +133,7 @@ def _facts(condition: ast.expr, sources: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]:
-    """Returns a condition in conjunctive normal form: without clauses it is true, with an empty clause false."""
+    """Conjunctive normal form: no clauses are true, an empty clause is false."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return _clauses(_negated(condition.operand), sources)
@@ -158,7 +155,7 @@ def _clauses(condition: ast.expr, sources: Mapping[str, Any]) -> list[list[str]]
 
 
 def _negated(condition: ast.expr) -> ast.expr:
-    """Returns the negation of a condition. Raises `TypeError` unless it consists of comparisons."""
+    """Raises `TypeError` unless a condition consists of comparisons."""
     match condition:
         case ast.UnaryOp(op=ast.Not()):
             return condition.operand

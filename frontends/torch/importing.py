@@ -1,4 +1,4 @@
-"""Import programs of `torch.export`, and graphs traced by `torch.compile`, as graph functions."""
+"""Import of programs of `torch.export`, and of graphs traced by `torch.compile`, as graph functions."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ _NO_MEANING: Final = ("layout", "device", "pin_memory", "memory_format", "non_bl
 
 @dataclass(frozen=True)
 class Argument:
-    """The source of an argument of the function: `leaf` is the index of a flattened input of the model, otherwise
-    `state` names a parameter or buffer. An integer argument has a `size`, its value as an extent."""
+    """`leaf` is the index of a flattened input of the model, otherwise `state` names a parameter or buffer. An integer
+    argument has a `size`, its value as an extent."""
 
     name: str
     node: str
@@ -120,7 +120,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Mutation:
-    """A result of the function that the caller writes into a buffer or an input of the model."""
+    """A result that the caller writes into a buffer or an input of the model."""
 
     result: int
     leaf: int | None = None
@@ -129,7 +129,7 @@ class Mutation:
 
 @dataclass(frozen=True)
 class Output:
-    """An output of the model: a result of the function, or a number, an extent or None."""
+    """A result of the function, or a number, an extent or None."""
 
     result: int | None = None
     value: Any = None
@@ -140,8 +140,6 @@ class Output:
 
 @dataclass
 class Problem:
-    """An operator with arguments that are not supported."""
-
     operator: str
     node: str
     place: str
@@ -162,7 +160,7 @@ _NUMBERS: Final = count()
 
 @dataclass
 class ImportedModel:
-    """A graph function, and the meaning of its arguments and results for the model."""
+    """A graph function, and the meaning of its arguments and results."""
 
     arguments: list[Argument] = field(default_factory=list[Argument])
     dtypes: list[str] = field(default_factory=list[str])
@@ -182,7 +180,7 @@ class ImportedModel:
 
 
 class Importer:
-    """Converts a graph of PyTorch, and the graphs that it calls, into a function of a builder."""
+    """Converts a graph of PyTorch, and the graphs that it calls."""
 
     def __init__(
         self,
@@ -194,8 +192,8 @@ class Importer:
         ranges: Mapping[str, tuple[int, int | None]] | None = None,
         keep_orders: bool = False,
     ) -> None:
-        """`placeholders` are the nodes of the inputs, and `ranges` the bounds of symbolic sizes that a model states.
-        With `keep_orders`, parameters of the function have the axes of inputs in the order of memory."""
+        """`placeholders` are the nodes of the inputs, `ranges` the bounds of symbolic sizes. With `keep_orders`,
+        parameters have the axes of inputs in the order of memory."""
         self.builder = builder
         self.names = _names(placeholders)
         self.equal = {**_elements(self.names), **equal}
@@ -216,8 +214,7 @@ class Importer:
         """Outputs that are data-dependent sizes."""
 
     def constant(self, tensor: Any, name: str) -> Value | Complex:
-        """Returns a tensor as a constant, shared by tensors with the same memory; a pair of constants if it is
-        complex."""
+        """A constant shared by tensors with the same memory; a pair of constants if complex."""
         if tensor.is_complex():
             parts = (self._real_constant(part.resolve_neg().clone(), name) for part in (tensor.real, tensor.imag))
             return Complex(*parts)
@@ -232,8 +229,8 @@ class Importer:
         return Value(self._constants[key].ssa)
 
     def size_facts(self, argument: Argument) -> list[str]:
-        """Returns the preconditions of an integer argument: it equals the value that extents use, and symbols of
-        PyTorch are not negative unless their range says so."""
+        """Preconditions: an integer argument equals the value that extents use, and symbols of PyTorch are not negative
+        unless their range says so."""
         if argument.size is None:
             return []
         element = element_symbol(argument.name, 0)
@@ -244,8 +241,8 @@ class Importer:
         return [f"0 <= {element} # PyTorch exported the model for such sizes"] if least >= 0 else []
 
     def as_result(self, item: Item) -> Item:
-        """Returns an output; a data-dependent size becomes a tensor, since callers cannot compute it. Raises
-        `CompileError` for a complex output."""
+        """A data-dependent size becomes a tensor: callers cannot compute it. Raises `CompileError` for a complex
+        output."""
         if isinstance(item, Complex):
             raise CompileError("from_torch: an output is complex, and must be real: torch.view_as_real(y)")
         if not isinstance(item, Expression) or names_in(item).isdisjoint(self._decided):
@@ -254,7 +251,6 @@ class Importer:
         return self.sizes[-1]
 
     def convert(self, module: Any, inputs: Mapping[Any, Item]) -> list[Item]:
-        """Emit the outputs of a graph module, given items for its placeholders."""
         env: dict[Any, Item] = dict(inputs)
         for node in module.graph.nodes:
             if node.op == "output":
@@ -280,8 +276,7 @@ class Importer:
         return self._number(value) if _is_symbolic(value) else value
 
     def meta(self, tensor: Any, name: str) -> TensorMeta:
-        """Returns the type of an input, a parameter or a constant. Raises `CompileError` if graphs cannot represent
-        it."""
+        """Raises `CompileError` if graphs cannot represent an input, a parameter or a constant."""
         kind = "quantized" if tensor.is_quantized else "nested" if tensor.is_nested else ""
         if kind or tensor.layout is not torch.strided:
             layout = kind or f"of layout {str(tensor.layout).removeprefix('torch.')}"
@@ -292,20 +287,19 @@ class Importer:
             raise CompileError(f"from_torch: '{name}' has {error}, which weft does not have") from None
 
     def order(self, value: Any) -> tuple[int, ...] | None:
-        """Returns the axes of a tensor in the order of memory, if parameters keep it."""
+        """Axes in the order of memory, if parameters keep it."""
         is_kept = self._keep_orders and isinstance(value, torch.Tensor)
         return order_in_memory(value, self.equal) if is_kept else None
 
     def _metas(self, value: Any, decided: Collection[str]) -> list[TensorMeta]:
-        """Returns the types of results. Raises `UnsupportedError` if a shape depends on data through sizes that are not
-        in `decided`, the sizes that operators have bound."""
+        """Raises `UnsupportedError` if a shape depends on data through sizes that operators have not bound
+        (`decided`)."""
         tensors = [value] if isinstance(value, torch.Tensor) else [t for t in value if isinstance(t, torch.Tensor)]
         for tensor in tensors:
             _check_is_known(tensor.shape, decided)
         return [result_meta(tensor, self.equal) for tensor in tensors]
 
     def _number(self, value: Any) -> Extent | float | bool:
-        """Returns a known number, or an extent, or None for other symbolic numbers."""
         if isinstance(value, torch.SymInt):
             return extent_of(value, self.equal)
         return None if _is_symbolic(value) else value
@@ -325,8 +319,7 @@ class Importer:
         return self._tried(node, lambda: self._converted(env, node), value)
 
     def _tried(self, node: Any, convert: Callable[[], Item], value: Any) -> Item:
-        """Returns the result of `convert`. A failure is recorded, and the result replaced by values of the right
-        types."""
+        """A failure is recorded, and the result replaced by values of the right types."""
         is_consequence = not self._broken.isdisjoint(node.all_input_nodes)
         try:
             if not is_consequence:
@@ -340,7 +333,7 @@ class Importer:
             return [None] * 16
 
     def _stand_in(self, value: Any) -> Item:
-        """Returns placeholder values of the types that PyTorch states, from an unregistered function."""
+        """Placeholder values of the types that PyTorch states, from an unregistered function."""
         if value is None or _is_number(value):
             raise UnsupportedError("no tensor")
         metas = self._metas(value, self._decided)
@@ -350,7 +343,7 @@ class Importer:
         return tuple(map(self.builder.emit, found)) if isinstance(value, list | tuple) else self.builder.emit(found[0])
 
     def _size(self, value: Any) -> Item:
-        """Returns a symbolic number: an extent if possible, otherwise a tensor."""
+        """A symbolic number: an extent if possible, otherwise a tensor."""
         _check_is_known([value], self._decided)
         number = self._number(value)
         if number is not None:
@@ -411,7 +404,7 @@ class Importer:
         return found if isinstance(value, list | tuple) else found[0]
 
     def _arguments(self, env: Mapping[Any, Item], node: Any) -> tuple[list[Item], dict[str, Item]]:
-        """Returns the arguments of an operator, with defaults: by position in the order of its schema, and by name."""
+        """Arguments with defaults: by position in the order of the schema, and by name."""
         schema = getattr(node.target, "_schema", None)
         given = [self._item(env, arg) for arg in node.args]
         keywords = {name: self._item(env, arg) for name, arg in node.kwargs.items()}
@@ -434,12 +427,11 @@ class Importer:
     def _run_in_torch(
         self, node: Any, reason: str, args: Sequence[Item], keywords: Mapping[str, Item], metas: Sequence[TensorMeta]
     ) -> tuple[Value, ...]:
-        """Emits a call of the operator in PyTorch, which writes tensors of the program."""
         leaves, spec = pytree.tree_flatten((list(args), dict(_originals(node, keywords))), is_leaf=_is_none)
         tensors = [leaf for leaf in leaves if isinstance(leaf, Value)]
         sizes = [leaf for leaf in leaves if isinstance(leaf, Expression)]
         operands = [*tensors, *(size_value(self.builder, size) for size in sizes)]
-        # A distinct number for each call, so that equal calls of random operators are not merged.
+        # A number for each call, so that equal calls of random operators are not merged.
         operands.append(self.builder.emit(const(len(self.in_torch), "int64")))
         shapes = [known_text(meta) for meta in metas]
         call = TorchCall(str(node.target), node.name, place_of(node), reason)
@@ -450,7 +442,6 @@ class Importer:
         return tuple(self.builder.emit(value, node.name) for value in found)
 
     def _nested(self, env: dict[Any, Item], node: Any) -> Item:
-        """Converts a higher-order operator and the graphs that it calls."""
         name = node.target.name()
         args = [self._item(env, arg) for arg in node.args]
         graphs = {
@@ -473,7 +464,6 @@ class Importer:
         return self.convert(module, dict(zip(names, operands, strict=True)))
 
     def _branches(self, condition: Item, then: Any, otherwise: Any, operands: Sequence[Item]) -> Item:
-        """Converts both branches to functions of the tensors among the operands."""
         places = [at for at, operand in enumerate(operands) if isinstance(operand, Value)]
 
         def branch(module: Any) -> Callable[..., list[Value]]:
@@ -517,7 +507,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_checked_alone(node: Any, value: Any) -> bool:
-    """Returns whether a node is a condition on sizes that only checks use."""
     is_condition = isinstance(value, torch.SymBool | bool)
     return is_condition and bool(node.users) and all(str(user.target) in CHECKS for user in node.users)
 
@@ -535,7 +524,7 @@ def _check_is_known(sizes: Sequence[Any], decided: Collection[str]) -> None:
 
 
 def known_text(meta: TensorMeta) -> list[int | str]:
-    """Returns a shape in the form that `call_dps` takes. Raises `UnsupportedError` for unknown extents."""
+    """A shape in the form that `call_dps` takes. Raises `UnsupportedError` for unknown extents."""
     return [extent if isinstance(extent, int) else show_extent(extent) for extent in known(meta.shape)]
 
 
@@ -580,7 +569,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _runner(target: Any, leaves: Sequence[Item], spec: Any, call: TorchCall) -> Callable[..., None]:
-    """Returns a function that runs an operator on tensors and sizes, writes its results, and adds up its time."""
+    """The function also adds up the operator's time."""
     kinds = [
         Value if isinstance(leaf, Value) else Expression if isinstance(leaf, Expression) else None for leaf in leaves
     ]
@@ -612,9 +601,8 @@ def _problem(node: Any, error: Exception) -> Problem:
 
 
 def array_of(tensor: Any) -> Any:
-    """Returns the elements of a tensor on the CPU as an array of NumPy, which shares the memory of a dense tensor.
-    Elements of bfloat16 are returned as bits, and those of other types that NumPy lacks as types of the package
-    ml_dtypes. Raises `CompileError` without the package."""
+    """An array that shares the memory of a dense CPU tensor: bits of bfloat16, and types of ml_dtypes for others that
+    NumPy lacks. Raises `CompileError` without that package."""
     dense = tensor.detach().resolve_neg().contiguous()
     name = dtype_name(dense.dtype)
     if name == "bfloat16":
@@ -654,11 +642,10 @@ def import_model(
 ) -> tuple[BlockBuilder, ImportedModel]:
     """Convert an exported program to the function `name` of a builder.
 
-    Its parameters are the tensors that the model takes, buffers that the model writes, and with `params="arguments"`
-    the other parameters and buffers that it uses. Its results are the outputs of the model, followed by the new
-    contents of buffers and inputs. With `keep_orders`, parameters for dense tensors that are not contiguous, such as
-    images in the layout channels_last, have the axes in the order of memory, unless the model writes them. Raises a
-    `CompileError` that lists all unsupported operators.
+    Parameters are the tensors that the model takes, buffers that it writes, and with `params="arguments"` the other
+    parameters and buffers that it uses. Results are the outputs, followed by the new contents of buffers and inputs.
+    With `keep_orders`, parameters for dense tensors that are not contiguous, such as channels_last, have the axes in
+    the order of memory, unless the model writes them. Raises a `CompileError` that lists all unsupported operators.
     """
     if params not in ("constants", "arguments"):
         raise CompileError(f"from_torch: params is 'constants' or 'arguments', got '{params}'")
@@ -671,7 +658,7 @@ def import_model(
 
 
 def _imported(write: Callable[[bool, Sizes], Imported], fallback: bool) -> tuple[BlockBuilder, ImportedModel]:
-    """Import the program with `write`. The error for unsupported operators includes the cost of `fallback=True`."""
+    """The error for unsupported operators includes the cost of `fallback=True`."""
     try:
         importer, model = _unified(partial(write, fallback))
     except _UnsupportedOperatorsError as error:
@@ -687,7 +674,7 @@ def _imported(write: Callable[[bool, Sizes], Imported], fallback: bool) -> tuple
 
 
 def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedModel]:
-    """Repeat `write` with the symbols that it finds to be equal to other extents, until there are no more."""
+    """Repeat `write` with the symbols that it finds to be equal, until there are no more."""
     equal: Sizes = {}
     while True:
         importer, model, found = write(equal)
@@ -699,7 +686,6 @@ def _unified(write: Callable[[Sizes], Imported]) -> tuple[Importer, ImportedMode
 def _import_program(
     exported: Any, program: Any, name: str, params: str, fallback: bool, keep_orders: bool, equal: Sizes
 ) -> Imported:
-    """Convert an exported program, decomposed as `program`."""
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     options: dict[str, Any] = {"fallback": fallback, "ranges": _ranges(program), "keep_orders": keep_orders}
@@ -747,8 +733,7 @@ def _import_program(
 
 
 def _decomposed(program: Any) -> Any:
-    """Returns the program decomposed into operators with converters. PyTorch asserts that no written buffer is a view
-    of another."""
+    """PyTorch asserts that no written buffer is a view of another."""
     try:
         return decomposed(program)
     except AssertionError as error:
@@ -784,7 +769,7 @@ _INTEGER: Final = TensorMeta((), "int64")
 
 
 def _names(placeholders: Sequence[Any]) -> dict[Any, str]:
-    """Returns the names of inputs as parameters. They are unique even without numbers at their ends, which IR drops."""
+    """Names that are unique without numbers at their ends, which IR drops."""
     found: dict[Any, str] = {}
     for node in placeholders:
         found[node] = _free_name(node.name, found.values())
@@ -799,8 +784,8 @@ def _free_name(name: str, taken: Collection[str]) -> str:
 
 
 def _elements(names: Mapping[Any, str]) -> dict[str, KnownExtent]:
-    """Returns extents for the symbols that are not the extent of an axis of an input: the integer input with that
-    symbol as value, or a parameter with the name of the symbol."""
+    """Extents for symbols that no axis of an input has: the integer input with that value, or a parameter of that
+    name."""
     values = {node: node.meta.get("val") for node in names}
     tensors = [value for value in values.values() if isinstance(value, torch.Tensor)]
     extents = [extent_of(size, {}) for tensor in tensors for size in tensor.shape]
@@ -832,8 +817,8 @@ def _ranges(program: Any) -> dict[str, tuple[int, int | None]]:
 def import_graph(
     module: Any, constants: Mapping[int, Any], *, fallback: bool = False
 ) -> tuple[BlockBuilder, ImportedModel]:
-    """Convert a graph of ATen operators, as `torch.compile` passes to backends, to the function `main` of a builder.
-    `constants` are tensors that replace inputs, by index. Raises `CompileError` as `import_model` does."""
+    """Convert a graph of ATen operators, as `torch.compile` passes to backends, to the function `main`. `constants` are
+    tensors that replace inputs, by index. Raises `CompileError` as `import_model` does."""
     return _imported(partial(_import_graph, module, constants), fallback)
 
 
@@ -874,8 +859,8 @@ def _write_function(
     sort_results: Callable[[Sequence[Item]], list[Value]],
     preconditions: Sequence[str] = (),
 ) -> Sizes:
-    """Convert a graph to a function of `variables`; `sort_results` selects its results from those of the graph. Calls
-    check the `preconditions` on its extents. Returns the symbols that are equal to other extents."""
+    """`sort_results` selects the function's results from those of the graph. Calls check the `preconditions` on extents
+    of `variables`. Returns the symbols that are equal to other extents."""
     builder = importer.builder
     shown = {extent for _, argument in variables if not argument.is_size for extent in argument.meta.shape}
     variables = [pair for pair in variables if not pair[1].is_size or pair[1].size not in shown]
@@ -930,7 +915,7 @@ def _output_nodes(module: Any) -> list[Any]:
 
 
 def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item]) -> list[Value]:
-    """Returns the outputs of a model that are tensors, followed by the new contents of buffers and inputs."""
+    """Outputs that are tensors, followed by the new contents of buffers and inputs."""
     results: list[Value] = []
     pairs = list(zip(signature.output_specs, found, strict=True))
     for spec, item in pairs:
@@ -952,7 +937,7 @@ def _sorted_results(signature: Any, model: ImportedModel, found: Sequence[Item])
 
 
 def _unbound_sizes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Returns arguments for names in extents that are elements of no other argument: the caller computes them."""
+    """The caller computes the names in extents that are elements of no other argument."""
     names = {name for argument in arguments for extent in argument.extents for name in names_in(extent)}
     elements = {name: element_of_name(name) for name in sorted(names)}
     given = {argument.name for argument in arguments}

@@ -1,5 +1,4 @@
-"""Converters of matrix factorizations, and of solutions, inverses, determinants, eigenvalues and singular values, which
-use them."""
+"""Converters of matrix factorizations, and of solutions, inverses, determinants, eigenvalues and singular values."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ def _to(x: Value, shape: Sequence[Extent]) -> Value:
 
 
 def _batches(*values: tuple[Value, int]) -> list[Value]:
-    """Broadcast the batch axes of tensors, those before the last `rank` axes; each tensor is paired with its rank."""
+    """Broadcast the axes before the last `rank` ones; each tensor is paired with its rank."""
     lead = [value.shape[: value.ndim - rank] for value, rank in values]
     length = max(map(len, lead))
     aligned = [(1,) * (length - len(shape)) + tuple(shape) for shape in lead]
@@ -32,7 +31,7 @@ def _batches(*values: tuple[Value, int]) -> list[Value]:
 
 
 def _extents(x: Value) -> tuple[int, int]:
-    """Returns the extents of matrices. Raises `UnsupportedError` for symbolic ones."""
+    """Raises `UnsupportedError` for symbolic extents of matrices."""
     rows, columns = x.shape[-2:]
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise UnsupportedError("matrices of symbolic size")
@@ -48,12 +47,12 @@ def _diagonal(x: Value) -> Value:
 
 
 def _places(pivots: Value) -> Value:
-    """Convert pivots to PyTorch's, which count from 1."""
+    """PyTorch's pivots count from 1."""
     return cast_to(apply("add", pivots, const(1, "int64")), "int32")
 
 
 def _first_zero(diagonal: Value) -> Value:
-    """Returns the number, from 1, of the first pivot that is 0, or 0 if there is none."""
+    """The number, from 1, of the first pivot that is 0, or 0."""
     if diagonal.shape[-1] == 0:
         return apply("full", known(diagonal.shape[:-1]), 0, dtype="int32")
     is_zero = apply("equal", diagonal, const(0.0, diagonal.dtype))
@@ -76,7 +75,7 @@ def _check_pivots(pivot: bool) -> None:
 
 
 def _parts(factors: Value, pivots: Value) -> tuple[Value, Value, Value]:
-    """Returns P, L and U of A = P L U. `pivots` count from 0."""
+    """P, L and U of A = P L U. `pivots` count from 0."""
     rows, columns = _extents(factors)
     steps = min(rows, columns)
     lower, upper = apply("tril", factors, k=-1), apply("triu", factors)
@@ -88,7 +87,7 @@ def _parts(factors: Value, pivots: Value) -> tuple[Value, Value, Value]:
 
 
 def _permutation(pivots: Value, rows: int, dtype: str) -> Value:
-    """Returns P of A = P L U: the row exchanges, applied to the identity, give its transpose."""
+    """The row exchanges, applied to the identity, give the transpose of P of A = P L U."""
     steps, batch = pivots.shape[-1], pivots.shape[:-1]
     places = cast_to(pivots, "int64")
     if steps != rows:
@@ -114,7 +113,6 @@ def _lu_unpack(
 
 
 def _solved(factors: Value, pivots: Value, rhs: Value, *, transposed: bool) -> Value:
-    """Solve A X = rhs, or A^T X = rhs, given the factors of A."""
     if not transposed:
         return apply("lu_solve", factors, pivots, rhs)
     turned = _transposed(factors)
@@ -273,12 +271,11 @@ def _inverted(values: Value, least: Value) -> Value:
 
 
 def _greatest(values: Value) -> Value:
-    """Returns the first element along the last axis, which is the maximum of descending values, with extent 1."""
     return apply("strided_slice", values, begin=[0], end=[1], axes=[values.ndim - 1])
 
 
 def _precision(x: Value) -> float:
-    """Returns the fraction of the largest singular value below which PyTorch treats others as 0."""
+    """The fraction of the largest singular value below which others count as 0."""
     return float(torch.finfo(torch_dtype(x.dtype)).eps) * max(_extents(x))
 
 
@@ -320,8 +317,8 @@ Matrix Exponential with an Optimized Taylor Polynomial Approximation, 2019, tabl
 
 @register("aten.linalg_matrix_exp.default")
 def _matrix_exp(cx: Conversion, x: Value) -> Value:
-    """Computes exp(A) = exp(A / 2^s)^(2^s) as a Taylor polynomial in powers of A^4 (Paterson and Stockmeyer), squared
-    `s` times, with `s` chosen per matrix."""
+    """exp(A) = exp(A / 2^s)^(2^s) as a Taylor polynomial in powers of A^4 (Paterson and Stockmeyer), squared `s` times,
+    with `s` per matrix."""
     if 0 in x.shape:
         return x
     wide = x.dtype if x.dtype in _LARGEST_NORM else "float32"
@@ -336,7 +333,7 @@ def _matrix_exp(cx: Conversion, x: Value) -> Value:
     fourth = apply("matmul", square, square)
 
     def part(first: int) -> Value:
-        """Returns the terms of the polynomial from `first` on, divided by A to the power of `first`."""
+        """Terms from `first` on, divided by A to the power of `first`."""
         terms = [
             apply("multiply", power, const(1 / factorial(first + k), wide))
             for k, power in enumerate(powers)

@@ -72,7 +72,7 @@ def _trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Value:
-    """Sums the product of three tensors over some axes, after inserting axes of extent 1."""
+    """Sums the product of three tensors after inserting axes of extent 1."""
     wide: list[Value] = []
     for value, axes in ((first, expand1), (second, expand2), (third, expand3)):
         for axis in sorted(axes):
@@ -107,7 +107,6 @@ def _convolution(
 
 
 def _given(rank: int, **numbers: tuple[Sequence[int], int]) -> dict[str, Any]:
-    """Returns the options that differ from their defaults, with a number for each axis."""
     return {name: _each(given, rank) for name, (given, default) in numbers.items() if set(given) != {default}}
 
 
@@ -123,8 +122,6 @@ def _windows(
 
 
 def _batched(pool: Callable[..., Any]) -> Converter:
-    """Extend a pool of (N, C, ...) to (C, ...)."""
-
     def convert(cx: Conversion, x: Value, kernel: Sequence[int], *rest: Any) -> Any:
         if x.ndim > len(kernel) + 1:
             return pool(cx, x, list(kernel), *rest)
@@ -219,7 +216,7 @@ def _native_layer_norm(
 
 
 def _statistics(cx: Conversion, x: Value, axes: list[int], eps: float, *, keepdims: bool) -> list[Value | None]:
-    """Returns the mean and the reciprocal deviation, the second and third result, if they have uses."""
+    """The mean and the reciprocal deviation, the second and third result, if used."""
     if not cx.used & {1, 2}:
         return [None, None]
     wide = cast_to(x, "float32") if x.dtype in ("float16", "bfloat16") else x
@@ -311,7 +308,7 @@ def _batch_statistics(x: Value, eps: float) -> tuple[Value, Value, Value]:
 
 
 def _as_results(cx: Conversion, found: Sequence[Value | None]) -> tuple[Value | None, ...]:
-    """Casts results to the element types that PyTorch declares: those of statistics may be wider than the data."""
+    """Types of statistics may be wider than the data."""
     return tuple(v if v is None else cast_to(v, r.dtype) for v, r in zip(found, cx.results, strict=True))
 
 
@@ -416,8 +413,7 @@ def _flash_attention(
 
 
 def _recurrent(kind: str, gates: Sequence[int], options: dict[str, Any]) -> Converter:
-    """Returns the converter of a recurrent network; `gates` has the index in PyTorch's weights of each gate of graph
-    operators."""
+    """`gates` has the index in PyTorch's weights of each gate of graph operators."""
 
     def convert(
         cx: Conversion,
@@ -470,8 +466,8 @@ def _projected_lstm(
     directions: int,
     batch_first: bool,
 ) -> tuple[Value, ...]:
-    """Computes an LSTM whose states are projected to fewer elements (Sak et al. 2014), as a loop over the products of
-    the data with their weights."""
+    """States are projected to fewer elements (Sak et al. 2014); a loop over the products of the data with their
+    weights."""
     size = len(weights) // (layers * directions)
     data = apply("swapaxes", x, 0, 1) if batch_first else x
     last: list[list[Value]] = [[], []]
@@ -623,7 +619,7 @@ def _roi_align(
 
 
 def _pooled_regions(cx: Conversion, x: Value, rois: Value, scale: float, size: Sequence[int], mode: str) -> Value:
-    """Pools regions with borders at whole elements; a region is a row as in `_roi_align`."""
+    """Borders are at whole elements; a region is a row as in `_roi_align`."""
     if 1 in cx.used:
         raise UnsupportedError("the places of elements, the second result")
     parts = apply("split", cast_to(rois, x.dtype), [1], axis=1)

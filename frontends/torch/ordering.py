@@ -15,19 +15,18 @@ from weft.texpr.tensor import Tensor, compute
 
 
 def _flat(x: Value, dim: int | None) -> tuple[Value, int]:
-    """Returns a tensor of rank 1 or more and one of its axes; the tensor is flattened if no axis is given."""
+    """The tensor, of rank 1 or more, and an axis; flat if none is given."""
     if dim is None or not x.ndim:
         return apply("reshape", x, (-1,)), 0
     return x, dim % x.ndim
 
 
 def _is_nan(x: Value) -> Value | None:
-    """Returns a mask of the NaN elements, or None for integers."""
     return apply("isnan", x) if "float" in x.dtype else None
 
 
 def _running(name: str) -> Converter:
-    """Returns the converter of running extrema and the indices at which they occur last."""
+    """Running extrema and the indices at which they occur last."""
 
     def convert(cx: Conversion, x: Value, dim: int) -> tuple[Value, Value]:
         source, axis = _flat(cast_to(x, "uint8") if x.dtype == "bool" else x, dim)
@@ -54,7 +53,6 @@ def _logcumsumexp(cx: Conversion, x: Value, dim: int) -> Value:
 
 
 def _kth(source: Value, k: KnownExtent, axis: int) -> tuple[Value, Value]:
-    """Returns the k-th smallest element along an axis and its index, with extent 1."""
     values, places = apply("topk", source, k, axis=axis, largest=False)
     begin = {"begin": [k - 1], "end": [k], "axes": [axis]}
     return apply("strided_slice", values, **begin), apply("strided_slice", places, **begin)
@@ -74,7 +72,7 @@ def _kthvalue(cx: Conversion, x: Value, k: int, dim: int = -1, keepdim: bool = F
 
 
 def _median(x: Value, dim: int | None, *, skips_nan: bool) -> tuple[Value, Value]:
-    """Returns the lower median and its index. A NaN is the median of data that contain it, unless it is skipped."""
+    """A NaN is the median of data that contain it, unless it is skipped."""
     source, axis = _flat(x, dim)
     extent = known(source.shape)[axis]
     nan = _is_nan(source)
@@ -154,7 +152,7 @@ def _bucketize(
 
 @register("aten.fmax.default", "aten.fmin.default")
 def _of_numbers(cx: Conversion, x: Value, y: Value) -> Value:
-    """Returns the maximum or minimum of two elements; a NaN yields the other one."""
+    """The maximum or minimum of two elements; a NaN yields the other one."""
     name = "maximum" if cx.name.split(".")[1] == "fmax" else "minimum"
     found = applied(cx, name, x, y)
     if "float" not in cx.dtype:
@@ -204,5 +202,5 @@ def _view_dtype(cx: Conversion, x: Value, dtype: str) -> Value:
 def _lcm(cx: Conversion, x: Value, y: Value) -> Value:
     one, other = cast_to(x, cx.dtype), cast_to(y, cx.dtype)
     divisor = apply("gcd", one, other)
-    product = apply("multiply", apply("trunc_divide", one, divisor), other)  # lcm(0, 0) is 0, as 0 divided by 0 is 0
+    product = apply("multiply", apply("trunc_divide", one, divisor), other)
     return apply("abs", product) if cx.dtype.startswith("int") else product

@@ -9,7 +9,7 @@ from weft.frontends.torch.library import torch
 
 
 def place_of(node: Any) -> str:
-    """Returns the source line that created a node, outside of PyTorch's own files if possible."""
+    """A source line outside of PyTorch's own files if possible."""
     frames: list[list[str]] = []
     for line in map(str.strip, (node.meta.get("stack_trace") or "").splitlines()):
         if line.startswith("File "):

@@ -31,7 +31,7 @@ _INT4_ZERO: Final = 8
 
 
 def _checked(value: Value | float, what: str, *, divides: bool = False) -> None:
-    """Raises `UnsupportedError` for constant scales that are not finite, or not positive if they are divisors."""
+    """Raises `UnsupportedError` for constant scales that are not finite, or not positive if divisors."""
     if isinstance(value, Value) and not isinstance(value.ssa.owner, ConstantOp):
         return
     numbers = array_of_constant(cast("ConstantOp", value.ssa.owner)) if isinstance(value, Value) else value
@@ -41,14 +41,13 @@ def _checked(value: Value | float, what: str, *, divides: bool = False) -> None:
 
 
 def _flat(value: Value | float, shape: Sequence[KnownExtent] = ()) -> Value:
-    """Reshapes quantization parameters; numbers become tensors."""
     if not isinstance(value, Value):
         return const(value, "int32" if isinstance(value, int) else "float32")
     return value if value.shape == tuple(shape) else apply("reshape", value, shape)
 
 
 def _limited(integers: Value, low: Scalar | Value, high: Scalar | Value) -> Value:
-    """Clamp integers to the limits that an operator states, unless these are the limits of their type."""
+    """Clamp integers, unless these are the limits of their type."""
     bounds = [_number(low), _number(high)]
     if bounds[0] > bounds[1]:
         raise UnsupportedError(f"quant_min = {bounds[0]} is above quant_max = {bounds[1]}")
@@ -59,7 +58,7 @@ def _limited(integers: Value, low: Scalar | Value, high: Scalar | Value) -> Valu
 
 
 def _number(value: Scalar | Value) -> int:
-    """Returns a limit, possibly a constant tensor of one element. Raises `UnsupportedError` for computed ones."""
+    """A limit may be a constant tensor of one element. Raises `UnsupportedError` for computed ones."""
     if isinstance(value, Value) and isinstance(value.ssa.owner, ConstantOp):
         return int(array_of_constant(value.ssa.owner).reshape(()))
     if not isinstance(value, int):
@@ -106,8 +105,7 @@ def _dequantize_per_channel(
 
 
 def _rounded(x: Value, scale: Value, zero_point: Value, low: int, high: int, dtype: str) -> Value:
-    """Returns `round(x * (1 / scale) + zero_point)` of operands that broadcast, as PyTorch computes it for rows and
-    groups."""
+    """`round(x * (1 / scale) + zero_point)`, as PyTorch computes it for rows and groups."""
     _checked(scale, "scale", divides=True)
     wide = "float64" if scale.dtype == "float64" else "float32"
     steps = apply("multiply", cast_to(x, wide), apply("divide", const(1.0, wide), cast_to(scale, wide)))
@@ -129,7 +127,6 @@ def _dequantize_per_token(cx: Conversion, q: Value, scales: Value, zero_points: 
 
 
 def _groups(x: Value, scales: Value, group: int) -> tuple[int, int, int]:
-    """Returns the numbers of rows, groups per row and elements per group of a matrix."""
     rows, depth = x.shape if x.ndim == 2 else (None, None)
     if not isinstance(rows, int) or not isinstance(depth, int):
         raise UnsupportedError(f"groups of a tensor of shape {show_shape(x.shape)}: it must be a matrix of known size")
@@ -174,7 +171,7 @@ def _dequantize_affine(
 def _dequantized(
     cx: Conversion, q: Value, scale: Value | float, zero_point: Value | int | None, blocks: Sequence[KnownExtent]
 ) -> Value:
-    """Dequantize integers to the type of the result; `blocks` are the extents of the elements that share parameters."""
+    """`blocks` are the extents of the elements that share parameters."""
     shape = known(q.shape)
     if len(blocks) != q.ndim:
         raise UnsupportedError(f"blocks of {len(blocks)} axes, but the integers have shape {show_shape(q.shape)}")
@@ -197,12 +194,11 @@ def _dequantized(
 
 
 def _shaped(scale: Value, zero_point: Value | int, shape: Sequence[KnownExtent]) -> list[Value]:
-    """Reshapes scale and zero point; a zero point that is a number applies to all."""
     return [_flat(p, shape if isinstance(p, Value) else ()) for p in (scale, zero_point)]
 
 
 def _count(extent: KnownExtent, block: KnownExtent) -> KnownExtent:
-    """Returns the number of blocks along an axis. Raises `UnsupportedError` for blocks that do not divide it."""
+    """Raises `UnsupportedError` for blocks that do not divide the extent."""
     if block == extent:
         return 1
     if block == 1:
@@ -234,7 +230,6 @@ def _dequantized_blocks(
 
 
 def _extremes(x: Value, axis: int | None) -> tuple[Value, Value]:
-    """Returns the minimum and the maximum of the elements and 0."""
     keep = axis is not None
     low, high = (apply(name, x, axis=axis, keepdims=keep) for name in ("min", "max"))
     zero = const(0.0, x.dtype)
@@ -320,8 +315,8 @@ def _fake_quant_per_channel(
 
 
 def _rows(cx: Conversion, weight: Value, scales: Value, zero_points: Value | None, indices: Value, bits: int) -> Value:
-    """Returns the dequantized rows of a table at `indices`; other rows are not read. Weights of less than 8 bits share
-    bytes, the first one in the high bits, and are biased by half of their range."""
+    """Only rows at `indices` are read. Weights of less than 8 bits share bytes, the first one in the high bits, biased
+    by half of their range."""
 
     def taken(table: Value) -> Value:
         return apply("take", table, indices_of(indices, weight, 0), axis=0, mode="fast")
@@ -418,17 +413,17 @@ def _weight_int4pack_mm(cx: Conversion, x: Value, packed: Value, group: int, sca
 
 
 def _array(value: Value, what: str) -> Any:
-    """Returns the elements of a constant. Raises `UnsupportedError` for computed values."""
+    """The elements of a constant. Raises `UnsupportedError` for computed values."""
     if not isinstance(value.ssa.owner, ConstantOp):
         raise UnsupportedError(f"the layout of packed {what} is PyTorch's own: they must be constants")
     return array_of_constant(value.ssa.owner)
 
 
 def _unpacked(packed: Any, columns: int, depth: int) -> Any:
-    """Unpacks weights (n, k / 2) to integers from -8 to 7 (n, k).
+    """Weights (n, k / 2) to integers from -8 to 7 (n, k).
 
-    The layout depends on the vector length of the CPU. It is a permutation of the weights, which is determined by
-    packing the hexadecimal digits of their positions.
+    The layout, which depends on the vector length of the CPU, is a permutation determined by packing the hexadecimal
+    digits of positions.
     """
     import numpy as np
 

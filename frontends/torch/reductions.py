@@ -17,7 +17,7 @@ from weft.texpr.tensor import Tensor, compute
 
 
 def _lone(x: Value, dim: int | None) -> tuple[Value, int]:
-    """Returns the tensor and an axis; rank 0 becomes rank 1, and the tensor is flattened if no axis is given."""
+    """Rank 0 becomes rank 1, and the tensor is flat if no axis is given."""
     if dim is None or x.ndim == 0:
         return apply("reshape", x, (-1,)), 0
     return x, dim % x.ndim
@@ -96,7 +96,7 @@ def _topk(
 
 
 def _distance(cx: Conversion, x: Value, y: Value, p: float) -> Value:
-    """Computes distances of rows: (..., m, k) and (..., n, k) give (..., m, n)."""
+    """(..., m, k) and (..., n, k) give (..., m, n)."""
     rows, columns = apply("expand_dims", x, x.ndim - 1), apply("expand_dims", y, y.ndim - 2)
     return apply("vector_norm", apply("subtract", rows, columns), axis=[len(cx.shape)], ord=inf if p == inf else p)
 
@@ -129,7 +129,7 @@ def _segment_reduce(
     unsafe: bool = False,
     initial: Scalar | None = None,
 ) -> Value:
-    """Reduces segments of an axis. Each reduction is one of the whole axis with the other elements masked."""
+    """Each segment is a reduction of the whole axis with the other elements masked."""
     along, extent = axis % x.ndim, x.shape[axis]
     if indices is None and lengths is not None:
         ends = apply("cumsum", cast_to(lengths, "int64"), axis=along)
@@ -163,7 +163,7 @@ def _segment_reduce(
 
 @register("aten.hash_tensor.default")
 def _hash(cx: Conversion, x: Value, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Value:
-    """Computes the exclusive or of all elements as 64 bits; floats contribute the bits of float64."""
+    """The exclusive or of elements as 64 bits; floats contribute the bits of float64."""
     bits = apply("bitcast", cast_to(x, "float64"), "uint64") if "float" in x.dtype else cast_to(x, "uint64")
     if not x.ndim:
         return bits
@@ -174,7 +174,7 @@ def _hash(cx: Conversion, x: Value, dim: Sequence[int] = (), *, keepdim: bool = 
 
 
 def _exclusive_or(data: Tensor, rank: int) -> Tensor:
-    """Computes the exclusive or along the axes from `rank` on."""
+    """Along the axes from `rank` on."""
 
     def both(one: Expr, other: Expr) -> Expr:
         return one ^ other

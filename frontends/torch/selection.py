@@ -1,5 +1,4 @@
-"""Operators whose results have data-dependent sizes: PyTorch's unbacked symbols become extents that the program
-binds."""
+"""Operators whose results have data-dependent sizes: PyTorch's unbacked symbols become bound extents."""
 
 from __future__ import annotations
 
@@ -39,14 +38,13 @@ def _masked_select(cx: Conversion, x: Value, mask: Value) -> Value:
 
 
 def masked_index(cx: Conversion, x: Value, mask: Value, axis: int) -> Value:
-    """Returns `x[..., mask]`, with `axis` full axes before the mask."""
+    """`x[..., mask]`, with `axis` full axes before the mask."""
     if not mask.ndim:
         raise UnsupportedError("a mask of rank 0 as index")
     return cx.sizes(cx.shape[axis]).masked(x, mask, axis)
 
 
 def places_of_mask(cx: Conversion, mask: Value, count: Extent) -> tuple[Value, ...]:
-    """Returns the coordinates of the `count` true elements of a mask."""
     if mask.ndim == 0:
         raise UnsupportedError("a mask of rank 0 as index")
     sizes = cx.sizes(count)
@@ -105,7 +103,7 @@ def _unique_consecutive(
 def _kept(
     cx: Conversion, inverse: Value, counts: Value, return_inverse: bool, return_counts: bool
 ) -> tuple[Value, Value]:
-    """Returns `inverse` and `counts`; a result that is not requested has no elements."""
+    """A result that is not requested has no elements."""
     empty = apply("full", (0,), 0, dtype="int64")
     wants = return_inverse or len(cx.results[1].shape) != 1 or cx.results[1].shape[0] != 0
     return inverse if wants else empty, counts if return_counts else empty
@@ -127,7 +125,7 @@ def _bincount(cx: Conversion, x: Value, weights: Value | None = None, minlength:
 
 @register("aten._local_scalar_dense.default")
 def _item(cx: Conversion, x: Value) -> Value | KnownExtent:
-    """An integer that PyTorch knows to be non-negative becomes an extent; other numbers become tensors of rank 0."""
+    """Integers known to be non-negative become extents, other numbers tensors of rank 0."""
     scalar = x if not x.ndim else apply("reshape", x, ())
     (extent,) = cx.numbers or (None,)
     if extent is None or cx.ranges.get(str(extent), (0, None))[0] < 0:

@@ -1,8 +1,8 @@
-"""Tensors that share memory. A compiled model computes new values of the tensors that it writes in separate memory and
-copies them at the end, so a tensor that it writes must share no byte with another argument.
+"""Tensors that share memory. A compiled model computes the tensors that it writes in separate memory and copies them at
+the end, so a tensor that it writes must share no byte with another argument.
 
-Tensors without elements share no byte. Interleaved views, such as `x[::2]` and `x[1::2]`, are distinguished exactly;
-views for which NumPy needs more than 10,000 steps are assumed to share memory.
+Interleaved views, such as `x[::2]` and `x[1::2]`, are distinguished exactly; views for which NumPy needs more than
+10,000 steps are assumed to share memory.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def span_of(tensor: Any, position: int) -> Span:
 
 
 def array_view(tensor: Any) -> Any:
-    """Returns an array that shares the memory of the tensor, of bits for element types that NumPy lacks."""
+    """An array of bits for element types that NumPy lacks."""
     bits = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     plain = tensor.detach()
     return (plain.view(bits[tensor.itemsize]) if tensor.itemsize in bits else plain).numpy()
 
 
 def overlapping(tensors: Sequence[Any], written: Sequence[bool]) -> list[tuple[int, int]]:
-    """Returns pairs of indices of tensors that share a byte, at least one of which is `written`."""
+    """Indices of tensors that share a byte, at least one of which is `written`."""
     spans = sorted(span_of(tensor, at) for at, tensor in enumerate(tensors) if tensor.numel())
     end = written_end = 0
     for start, stop, at in spans:
@@ -57,7 +57,7 @@ def overlapping(tensors: Sequence[Any], written: Sequence[bool]) -> list[tuple[i
 
 
 class WrittenTensors:
-    """The tensors that a model writes, with a check of calls that they share no memory with others."""
+    """Checks that tensors that a model writes share no memory with others."""
 
     def __init__(
         self,
@@ -66,8 +66,8 @@ class WrittenTensors:
         fixed: Mapping[str, Any],
         written: Collection[int | str | None],
     ) -> None:
-        """The model has the tensors `inputs` (indices and names), parameters and buffers `state`, and those that are
-        its constants, `fixed`; `written` has indices of inputs and names of state."""
+        """`inputs` has indices and names, `state` parameters and buffers, `fixed` constants; `written` has indices of
+        inputs and names of state."""
         self._leaves, self._state = list(inputs), list(state.values())
         self._names = [*(f"input '{name}'" for name in inputs.values()), *(f"'{name}' of the model" for name in state)]
         self._is_written = [place in written for place in (*inputs, *state)]
@@ -108,7 +108,7 @@ class TracedOverlaps:
     one set of overlaps and may later run it on others, which its guards do not check.
 
     `names` are the inputs. `written` states which ones the graph writes; None if PyTorch has merged overlapping inputs
-    into one, so that the graph is right only for inputs that overlap as those of the first call.
+    into one, so that the graph requires the overlaps of the first call.
     """
 
     def __init__(self, names: Sequence[str], written: Sequence[bool] | None) -> None:
@@ -141,7 +141,7 @@ def _is_dense(value: Any) -> bool:
 
 
 def check_state(names: Sequence[str], tensors: Iterable[Any], written: Sequence[bool]) -> None:
-    """Raises `CompileError` for parameters and buffers of a model that share memory if it writes one of them."""
+    """Raises `CompileError` for parameters and buffers that share memory if the model writes one."""
     for one, other in overlapping(list(tensors), written):
         raise CompileError(
             f"from_torch: '{names[one]}' and '{names[other]}' of the model share memory, and the model writes "

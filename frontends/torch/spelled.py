@@ -1,5 +1,5 @@
-"""Converters of operators that are other names of functions of `te.ops` (`weft.texpr.spellings`). They read the
-attributes and convert the operands to the element type that PyTorch computes in."""
+"""Converters of operators that are other names of functions of `te.ops` (`weft.texpr.spellings`). Operands
+are converted to the element type that PyTorch computes in."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _UNCHANGED: Final[Mapping[str, tuple[str, ...]]] = {
 
 @lru_cache(maxsize=4096)
 def _promoted(x: tuple[str, bool] | type, y: tuple[str, bool] | type) -> str:
-    """Returns the element type in which PyTorch computes two operands, given as (element type, whether the rank is 0)
-    or as classes of numbers."""
+    """PyTorch's common element type of operands, given as (element type, whether the rank is 0) or as classes of
+    numbers."""
     one, other = (
         torch.empty(() if kind[1] else (1,), dtype=torch_dtype(kind[0]), device="meta")
         if isinstance(kind, tuple)
@@ -47,8 +47,8 @@ def _kind(value: Value | Scalar) -> tuple[str, bool] | type:
 
 
 def applied(cx: Conversion, name: str, *values: Value | Scalar | None, **options: object) -> Any:
-    """Apply a graph operator to operands in PyTorch's computation type: for most, the type of the result, and float32
-    for narrow floats with a number as operand."""
+    """Operands have PyTorch's computation type: for most, that of the result, and float32 for narrow floats with a
+    number."""
     dtype = cx.dtype
     if name in _COMPARISONS:
         dtype = _promoted(*(_kind(value) for value in values if value is not None))
@@ -64,7 +64,7 @@ def applied(cx: Conversion, name: str, *values: Value | Scalar | None, **options
 
 
 def axes_of(x: Value, dim: Sequence[int] | int | None) -> list[int] | None:
-    """Returns the axes in ATen's sense: None, which means all, if none are given or the rank is 0."""
+    """None, which means all, if no axes are given or the rank is 0."""
     if dim is None:
         return None
     given = [dim] if isinstance(dim, int) else list(dim)

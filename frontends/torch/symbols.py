@@ -72,8 +72,7 @@ class TensorMeta:
 
 
 def dtype_name(dtype: object) -> str:
-    """Returns the element type of graphs. Raises `UnsupportedError` for one that graphs lack, such as complex
-    numbers."""
+    """Raises `UnsupportedError` for an element type that graphs lack, such as complex numbers."""
     name = DTYPES.get(dtype)
     if name is None:
         raise UnsupportedError(f"elements of type {str(dtype).removeprefix('torch.')}")
@@ -85,15 +84,15 @@ def torch_dtype(name: str) -> Any:
 
 
 def meta_of(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
-    """Returns the shape and element type of a (fake) tensor, with symbols replaced by the extents in `equal`. Raises
-    `UnsupportedError` for an element type that graphs lack."""
+    """The type of a (fake) tensor, with symbols replaced by the extents in `equal`. Raises `UnsupportedError` for an
+    element type that graphs lack."""
     return TensorMeta(tuple(extent_of(size, equal) for size in value.shape), dtype_name(value.dtype))
 
 
 def order_in_memory(value: Any, equal: Mapping[str, KnownExtent]) -> tuple[int, ...] | None:
-    """Returns the axes of a dense (fake) tensor in the order of memory, that with the largest stride first; None if
-    this is the order of the shape, and for a tensor that is not dense. Symbolic strides are recognised only for a
-    contiguous tensor, channels_last, and a transposed matrix."""
+    """The axes of a dense (fake) tensor in the order of memory, largest stride first; None if this is the order of the
+    shape, and for a tensor that is not dense. Symbolic strides are recognised only for a contiguous tensor,
+    channels_last, and a transposed matrix."""
     shape, strides = ([extent_of(number, equal) for number in numbers] for numbers in (value.shape, value.stride()))
     axes = tuple(range(len(shape)))
     if 0 in shape or None in shape:
@@ -116,7 +115,6 @@ def order_in_memory(value: Any, equal: Mapping[str, KnownExtent]) -> tuple[int, 
 
 
 def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
-    """Returns the `TensorMeta` of the result of an operator, which may be complex."""
     part = _PARTS.get(value.dtype)
     if part is None:
         return meta_of(value, equal)
@@ -124,8 +122,7 @@ def result_meta(value: Any, equal: Mapping[str, KnownExtent]) -> TensorMeta:
 
 
 def extent_of(size: Any, equal: Mapping[str, KnownExtent]) -> Extent:
-    """Returns a size as an extent, with symbols replaced by the extents in `equal`, or None for an expression that
-    extents cannot represent."""
+    """Symbols are replaced by the extents in `equal`; None for an expression that extents cannot represent."""
     return substitute(_extent(size.node.expr), equal) if isinstance(size, torch.SymInt) else int(size)
 
 
@@ -159,8 +156,7 @@ def _extent(expr: Any) -> Extent:
 
 
 def ratio(number: float) -> tuple[int, int]:
-    """Returns the numerator and denominator of a factor of sizes. Raises `UnsupportedError` for one whose products with
-    sizes may be rounded."""
+    """Numerator and denominator. Raises `UnsupportedError` if products with sizes may be rounded."""
     found = Fraction(number)
     if found.denominator > _LARGEST_DENOMINATOR:
         raise UnsupportedError(f"a size that is computed with {number}")
@@ -172,7 +168,6 @@ _ROUNDED: Final = ("TruncToInt", "FloorToInt", "CeilToInt")
 
 
 def _quotient(expr: Any) -> tuple[Extent, int]:
-    """Returns the numerator and denominator of a float computed from sizes."""
     kind = type(expr).__name__
     if expr.is_Float:
         return ratio(float(expr))
@@ -221,8 +216,8 @@ def symbols_of(number: Any) -> list[str]:
 
 
 def number_of(number: Any, *sizes: Any) -> Any:
-    """Returns a symbolic number as a tensor of rank 0: int64, float64 or bool. `sizes` are the values of its symbols,
-    in the order of `symbols_of`. Raises `UnsupportedError` for functions that tensor expressions lack."""
+    """A tensor of rank 0: int64, float64 or bool. `sizes` are the values of its symbols, in the order of `symbols_of`.
+    Raises `UnsupportedError` for functions that tensor expressions lack."""
     values = dict(zip(symbols_of(number), sizes, strict=True))
 
     def element(expr: Any) -> Any:

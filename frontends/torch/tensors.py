@@ -39,7 +39,7 @@ from weft.texpr.tensor import compute
 
 @register("aten._neg_view.default")
 def _negated_view(cx: Conversion, x: Value) -> Value:
-    """Returns the imaginary part of a conjugate, which PyTorch negates when it is read."""
+    """The imaginary part of a conjugate, which PyTorch negates when it is read."""
     return apply("negative", x)
 
 
@@ -57,7 +57,7 @@ def _view(cx: Conversion, x: Value, *_: object) -> Value:
 
 @register("aten.resize.default")
 def _resized(cx: Conversion, x: Value, size: Sequence[KnownExtent], *, memory_format: int | None = None) -> Value:
-    """Returns the first elements in memory; those beyond the tensor, which PyTorch leaves open, are 0."""
+    """Elements in order of memory; those beyond the tensor, which PyTorch leaves open, are 0."""
     if memory_format not in (None, torch.contiguous_format) or not cx.first.is_contiguous():
         raise UnsupportedError("another order of memory than the contiguous one")
     had, wanted = known(x.shape), known(cx.shape)
@@ -140,7 +140,7 @@ def _stack(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
 
 
 def start_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
-    """Normalise the start of a slice: negative ones count from the end and are clamped to 0."""
+    """Negative starts count from the end and are clamped to 0."""
     place = place_of(index, extent)
     if isinstance(place, int) and isinstance(extent, int):
         return min(max(place, 0), extent)
@@ -148,7 +148,7 @@ def start_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
 
 
 def place_of(index: KnownExtent | None, extent: Extent) -> KnownExtent:
-    """Normalise an index of an axis: negative ones count from the end."""
+    """Negative indices count from the end."""
     if index is None:
         return 0
     if is_not_negative(index):
@@ -186,7 +186,7 @@ def _slice(
 
 
 def _part(cx: Conversion, x: Value, axis: int, first: KnownExtent, step: int, count: KnownExtent) -> Value:
-    """Returns `count` slices along an axis. Calls check that the axis has them."""
+    """`count` slices along an axis. Calls check that the axis has them."""
 
     def part(source: Any, first: Any, count: Any) -> Any:
         def element(*at: Any) -> Any:
@@ -238,8 +238,8 @@ def _split(cx: Conversion, x: Value, split_size: KnownExtent, dim: int = 0) -> t
 def _memory(
     cx: Conversion, x: Value, size: Sequence[Any], stride: Sequence[Any], offset: KnownExtent | None
 ) -> tuple[list[int], KnownExtent]:
-    """Returns the axes of a tensor in the order of its memory, and the place in it of the first element of a view.
-    Raises `UnsupportedError` for a view of memory outside the tensor, or of a tensor with gaps."""
+    """Axes in the order of memory, and the place of the first element of a view. Raises `UnsupportedError` for a view
+    of memory outside the tensor, or of a tensor with gaps."""
     axes = list(range(x.ndim))
     numbers = [*cx.first.shape, *cx.first.stride(), cx.first.storage_offset(), *size, *stride]
     if not all(isinstance(number, int) for number in numbers):
@@ -341,7 +341,7 @@ def _padded(mode: str) -> Converter:
                 raise UnsupportedError("a border whose value is computed")
             filled = {"constant_values": as_element(value, x.dtype)} if mode == "constant" else {}
             found = apply("pad", x, borders, mode=mode, **filled)
-        # Crop after padding, because the border has elements of the whole tensor.
+        # Crop after padding: the border has elements of the whole tensor.
         cut = [axis for axis, width in enumerate(widths) if any(isinstance(w, int) and w < 0 for w in width)]
         if not cut:
             return found
@@ -445,7 +445,7 @@ def _gather(cx: Conversion, x: Value, dim: int, index: Value, sparse_grad: bool 
 
 
 def _first_slices(x: Value, other: Value, axes: Sequence[int]) -> Value:
-    """Returns the leading part of a tensor along some axes, with the extents of another one."""
+    """The leading part along some axes, with the extents of another tensor."""
     longer = [axis for axis in axes if x.shape[axis] != other.shape[axis]]
     if not longer:
         return x
@@ -485,8 +485,8 @@ def _is_mask(index: Value) -> bool:
 
 
 def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], count: Extent) -> list[Value | None]:
-    """Converts the indices of the axes of `x` to int64: a mask becomes the coordinates of its true elements. Their
-    number is `count` if given; otherwise it depends on data."""
+    """Indices as int64: a mask becomes the coordinates of its true elements, whose number is `count` or depends on
+    data."""
     found: list[Value | None] = []
     for index in indices:
         if index is None:
@@ -500,20 +500,19 @@ def _integer_indices(cx: Conversion, x: Value, indices: Sequence[Value | None], 
 
 
 def _count_of_mask(cx: Conversion) -> Extent:
-    """Returns the name of the data-dependent size of the result, or None if it is bound already or there is none."""
+    """None if the data-dependent size is bound already or there is none."""
     taken = cx.builder.extent_names()
     names = [extent for extent in cx.shape if (name := lone_name(extent)) is not None and name not in taken]
     return names[0] if names else None
 
 
 def _place_of_indices(axes: Sequence[int]) -> int:
-    """Returns the first axis of the result that indices give: the first indexed axis if the indexed axes are
-    adjacent, otherwise 0."""
+    """The first axis of the result from indices: the first indexed axis if they are adjacent, otherwise 0."""
     return axes[0] if list(axes) == list(range(axes[0], axes[0] + len(axes))) else 0
 
 
 def _read_broadcast(tensor: Any, at: Sequence[Any]) -> Any:
-    """Returns the element, as int64, of a tensor that broadcasts to the shape of the indices."""
+    """The element as int64; the tensor broadcasts to the shape of the indices."""
     own = at[len(at) - tensor.ndim :]
     return tensor(*(0 if isinstance(e, int) and e == 1 else i for e, i in zip(tensor.shape, own, strict=True)))
 
@@ -557,8 +556,7 @@ def _put_along(x: Value, axis: int, places: Value, values: Value, accumulate: bo
 
 
 def _combined(name: str, x: Value, places: Value, updates: Value, reduction: str, **options: int) -> Value:
-    """Returns the result of a scatter operator. Bools are combined as bytes: their sum is the maximum, their product
-    the minimum."""
+    """Bools are combined as bytes: their sum is the maximum, their product the minimum."""
     if x.dtype != "bool" or reduction == "none":
         return apply(name, x, places, updates, reduction=reduction, mode="fast", **options)
     kind = {"add": "max", "mul": "min"}.get(reduction, reduction)
@@ -748,7 +746,7 @@ def _masked_scatter(cx: Conversion, x: Value, mask: Value, source: Value) -> Val
 )
 @register("aten.uniform.default")
 def _random(cx: Conversion, *_: object, **__: object) -> Value:
-    """Calls PyTorch's generator, so that `torch.manual_seed` applies."""
+    """PyTorch's generator, so that `torch.manual_seed` applies."""
     return cx.run_in_torch("random numbers are PyTorch's")[0]
 
 

@@ -17,10 +17,8 @@ _FLAGS = ("train", "training", "use_input_stats")
 
 
 def check_evaluation_mode(program: Any, model: Any, subject: str) -> None:
-    """Check that no module in training mode contributes operators whose results depend on the mode.
-
-    Operators in training mode of a module in evaluation mode are the model's intention. Raises `CompileError`.
-    """
+    """Raises `CompileError` if a module in training mode contributes operators that depend on it. Operators in training
+    mode of a module in evaluation mode are the model's intention."""
     modules = dict(model.named_modules())
     found: dict[str, Any] = {}
     for node in _nodes(program.graph_module):
@@ -40,7 +38,6 @@ def check_evaluation_mode(program: Any, model: Any, subject: str) -> None:
 
 
 def warn_of_training_mode(graph_module: Any, subject: str) -> None:
-    """Warn if a graph contains operators in training mode."""
     found = [node for node in _nodes(graph_module) if is_in_training_mode(node)]
     if found:
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
@@ -64,13 +61,12 @@ def _nodes(graph_module: Any) -> Iterator[Any]:
 
 
 def _owner(node: Any) -> str:
-    """Returns the path of the innermost module that created a node."""
     stack: Mapping[str, tuple[str, object]] = node.meta.get("nn_module_stack") or {}
     return [path for path, _ in stack.values()][-1] if stack else ""
 
 
 def is_in_training_mode(node: Any) -> bool:
-    """Returns whether the results of an operator are those of training, and differ from those of evaluation."""
+    """Whether results are those of training, and differ from those of evaluation."""
     given = _named_arguments(node)
     flags = [given[name] for name in _FLAGS if name in given]
     if flags and not any(flag is True for flag in flags):
@@ -85,8 +81,8 @@ def is_in_training_mode(node: Any) -> bool:
 
 
 def _named_arguments(node: Any) -> Mapping[str, Any]:
-    """Returns the arguments of a call by name, including defaults: those of an operator's schema or of a Python
-    function. For functions without a signature, these are the arguments given by name."""
+    """Arguments by name, including defaults of schemas and Python functions; those given by name for functions without
+    a signature."""
     if node.op != "call_function":
         return {}
     schema = getattr(node.target, "_schema", None)

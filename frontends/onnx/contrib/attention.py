@@ -27,7 +27,6 @@ def check_rank(node: Node, name: str, value: Value, *ranks: int) -> None:
 
 
 def check_flag_off(node: Node, name: str, is_on: bool | float | None, reason: str) -> None:
-    """Raises `Refusal` if an attribute is on."""
     if is_on:
         raise node.refuse(f"attribute '{name}' = {int(is_on)} is not supported: {reason}")
 
@@ -58,7 +57,7 @@ def part(data: Value, axis: int, first: Extent, last: Extent) -> Value:
 
 
 def row(data: Value, axis: int, at: int) -> Value:
-    """Returns the elements at index `at` of an axis, which is removed."""
+    """The elements at index `at` of an axis, which is removed."""
     return ops.squeeze(part(data, axis, at, at + 1), [axis])
 
 
@@ -87,11 +86,9 @@ def additive_mask(
     number: float,
     dtype: str,
 ) -> Value:
-    """Returns a mask as a summand of scores (batch, heads, s, t); `shape` is (batch, s, t).
-
-    A mask is (batch, t), (batch, s, t) or (batch, 1, longest, longest) with 0 for hidden keys, (batch) with the numbers
-    of visible keys, or (2 * batch) with the ends and then the starts of the visible keys.
-    """
+    """A summand of scores (batch, heads, s, t); `shape` is (batch, s, t). A mask is (batch, t), (batch, s, t) or
+    (batch, 1, longest, longest) with 0 for hidden keys, (batch) with the numbers of visible keys, or (2 * batch) with
+    the ends and then the starts of the visible keys."""
     batch, length, total = shape
     if mask.ndim == 1:
         places = ops.reshape(ops.iota([total], dtype=mask.dtype), [1, 1, 1, total])
@@ -126,7 +123,7 @@ def attended(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> tuple[Value, Value, Value]:
-    """Returns the attention (batch, s, heads * v) of queries (batch, heads, s, e), with all keys and values."""
+    """(batch, s, heads * v) of queries (batch, heads, s, e), with all keys and values."""
     options = {"is_causal": is_causal, "scale": scale or None}
     if past is None:
         return joined(ops.attention(query, key, value, mask, **options)), key, value
@@ -152,8 +149,7 @@ def _self_attention(
     scale: float | None,
     mask_filter_value: float,
 ) -> Sequence[Item | None]:
-    """Computes the attention of queries, keys and values (batch, s, heads * e). Returns it with the keys and values for
-    the next call."""
+    """Operands are (batch, s, heads * e). Also returns keys and values for the next call."""
     query, key, value = (heads(node, "weights", data, num_heads) for data in projected)
     states, length = None, query.shape[2]
     before: Extent = 0
@@ -245,8 +241,7 @@ def _qattention(
 def _unpacked(
     node: Node, query: Value, key: Value | None, value: Value | None, bias: Value | None, num_heads: int
 ) -> tuple[Value, Value, Value]:
-    """Returns queries, keys and values as (batch, heads, s, e), plus their biases. Keys and values may be packed into
-    an earlier tensor."""
+    """(batch, heads, s, e), plus biases. Keys and values may be packed into an earlier tensor."""
     packed: list[Value] = []
     if query.ndim == 5:
         packed = [ops.swapaxes(row(query, 3, at), 1, 2) for at in range(3)]
@@ -368,11 +363,8 @@ def _decoder_attention(
     past_present_share_buffer: bool | None = None,
     scale: float | None = None,
 ) -> Sequence[Item | None]:
-    """Each sequence has one query. `output_qk` adds the weights as an output.
-
-    With `past_present_share_buffer`, caches have room for later tokens: the new key is stored at
-    `past_sequence_length`, and later keys are hidden.
-    """
+    """Each sequence has one query. `output_qk` adds the weights as an output. With `past_present_share_buffer`, caches
+    have room for later tokens, which are hidden: the new key is stored at `past_sequence_length`."""
     check_absent(node, _BEAMS, 9)
     del beam_width, output_qk
     operands = _unpacked(node, query, key, value, bias, num_heads)
@@ -398,7 +390,7 @@ def _decoder_attention(
 
 
 def _filled(value: Value, room: Extent) -> Value:
-    """Pad a mask or bias for the tokens so far with zeros to the `room` of a cache."""
+    """Pad a mask or bias with zeros to the `room` of a cache."""
     own = value.shape[-1]
     if own == room:
         return value
@@ -412,8 +404,8 @@ def _packed(
     num_heads: int,
     scale: float | None,
 ) -> Value:
-    """Computes the attention of tokens (t, heads * e) of several sequences, each attending to its own sequence. `ends`
-    contains the starts of the sequences and the end of the last one."""
+    """Each token (t, heads * e) attends to its own sequence. `ends` has the starts of the sequences and the end of the
+    last."""
     batch = [heads(node, "input", ops.expand_dims(data, [0]), num_heads) for data in projected]
     tokens = ops.iota([projected[0].shape[0]], dtype=ends.dtype)
     sequences = ops.searchsorted(ends, tokens, "right")
@@ -438,8 +430,7 @@ def _packed_attention(
     qkv_hidden_sizes: list[int] | None = None,
     scale: float | None = None,
 ) -> Item:
-    """The lengths of sequences determine which tokens belong together; `token_offset`, which states it by padded
-    positions, is not read."""
+    """The lengths of sequences determine which tokens belong together; `token_offset` is not read."""
     del token_offset
     check_absent(node, _BIAS, 5)
     check_rank(node, "input", input, 2)
@@ -464,7 +455,7 @@ def _packed_multi_head_attention(
     mask_filter_value: float = FILTER,
     scale: float | None = None,
 ) -> Item:
-    del token_offset, mask_filter_value  # padded positions are not read
+    del token_offset, mask_filter_value
     check_absent(node, _BIAS, 6)
     if query.ndim == 4:
         tokens = query.shape[0]
@@ -494,7 +485,7 @@ def _rotary_embedding(
     scale: float = 1.0,
 ) -> Item:
     """Positions are one per token, or that of the first token."""
-    del is_packed_batching  # states how the batch was made, which does not affect the result
+    del is_packed_batching  # states how the batch was made
     check_rank(node, "input", input, 3, 4)
     check_rank(node, "cos_cache", cos_cache, 2)
     half = cos_cache.shape[1]
@@ -514,8 +505,7 @@ def _rotary_embedding(
 def turned(
     node: Node, data: Value, positions: Value, cos: Value, sin: Value, interleaved: bool, count: int = 0
 ) -> Value:
-    """Rotates queries or keys (batch, heads, s, e) by the angles of their positions: (1) with the first position, or
-    (batch, s)."""
+    """Rotates (batch, heads, s, e) by the angles of positions: (1) with the first one, or (batch, s)."""
     check_rank(node, "cos_cache", cos, 2)
     if positions.ndim == 1:
         positions = ops.add(ops.expand_dims(positions, [0]), ops.iota([1, data.shape[2]], 1, positions.dtype))
@@ -535,7 +525,7 @@ def _relative_position_bias(
     max_distance: int,
     is_bidirectional: bool = False,
 ) -> Item:
-    """Returns biases (1, heads, q, k) by distance; large distances share buckets (Raffel et al. 2020)."""
+    """Biases (1, heads, q, k) by distance; large distances share buckets (Raffel et al. 2020)."""
     check_rank(node, "bias_table", bias_table, 2)
     count = bias_table.shape[0]
     sides = 2 if is_bidirectional else 1

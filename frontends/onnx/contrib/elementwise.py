@@ -64,8 +64,8 @@ def _bias_dropout(
 
 @defines("BiasSoftmax")
 def _bias_softmax(node: Node, data: Value, bias: Value, *, is_inner_broadcast: bool, axis: int = 1) -> Item:
-    """Computes the softmax over all axes from `axis` on. A bias has these axes, preceded by leading axes of the data:
-    the last ones if `is_inner_broadcast`, else the first ones."""
+    """Over all axes from `axis` on. A bias has these axes, preceded by leading axes of the data: the last ones if
+    `is_inner_broadcast`, else the first ones."""
     lead = bias.ndim - (data.ndim - axis)
     if lead < 0:
         raise node.refuse(f"input 'bias' of rank {bias.ndim} lacks axes from attribute 'axis' = {axis} on")
@@ -90,12 +90,12 @@ def _swiglu(
     round_activation: bool = False,
 ) -> Item:
     left, right = ops.split(gate, 2, -1) if up is None else (gate, up)
-    del round_activation  # each operator rounds to these element types
+    del round_activation  # each operator rounds to these types
     return clamped_swiglu(left, right, activation_alpha, activation_beta, limit if limit > 0 else None)
 
 
 def clamped_swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: float | None) -> Value:
-    """Returns gate * sigmoid(alpha * gate) * (up + beta), with `gate` and `up` clamped to the limit."""
+    """gate * sigmoid(alpha * gate) * (up + beta), with `gate` and `up` clamped to the limit."""
     if limit is not None:
         gate, up = ops.minimum(gate, limit), ops.clip(up, -limit, limit)
     return ops.multiply(ops.silu(gate, alpha), ops.add(up, beta) if beta else up)
@@ -103,7 +103,7 @@ def clamped_swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: flo
 
 @defines("ComplexMul", "ComplexMulConj")
 def _complex_mul(node: Node, A: Value, B: Value) -> Item:
-    """Multiplies complex numbers; the last axis contains the real and the imaginary part."""
+    """The last axis contains the real and the imaginary part."""
     (a, b), (c, d) = (ops.split(value, 2, -1) for value in (A, B))
     if node.operator == "ComplexMulConj":
         d = ops.negative(d)
@@ -133,7 +133,7 @@ _GIVEN: Final = {"Clip": 2}
 
 
 def activated(node: Node, value: Value, activation: str | None, numbers: Sequence[float | None] = ()) -> Value:
-    """Apply the activation that attributes of a node name, with its parameters. Raises `Refusal` for unknown ones."""
+    """Raises `Refusal` for unknown activations."""
     if activation is None:
         return value
     if activation not in _ACTIVATIONS:

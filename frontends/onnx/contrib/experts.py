@@ -27,8 +27,6 @@ class _Layer:
 
 @dataclass(frozen=True)
 class _ExpertActivation:
-    """The attributes of the activation between the layers."""
-
     name: str
     alpha: float
     beta: float
@@ -47,7 +45,7 @@ def _experts(
     normalizes: bool,
     shares: Value | None = None,
 ) -> Value:
-    """Sort tokens by expert, so that each layer is one product of groups of rows."""
+    """Tokens are sorted by expert: each layer is one product of groups of rows."""
     first, second, third = layers
     if activation.name not in _ACTIVATIONS:
         raise node.refuse(f"attribute 'activation_type' must be of {', '.join(_ACTIVATIONS)}, got {activation.name}")
@@ -88,7 +86,7 @@ def _experts(
             gate, linear = (ops.strided_slice(hidden, [at], [None], [2], [1]) for at in range(2))
         hidden = clamped_swiglu(gate, linear, activation.alpha, activation.beta, activation.limit)
     elif activation.name != "identity":
-        by_tanh = activation.name == "gelu"  # as onnxruntime computes it here
+        by_tanh = activation.name == "gelu"
         apply = {"relu": ops.relu, "gelu": ops.gelu, "silu": ops.silu}[activation.name]
         hidden = apply(hidden, "tanh") if by_tanh else apply(hidden)
     found = ops.take(applied(second, hidden), ops.argsort(order), 0)
@@ -175,8 +173,7 @@ def _qmoe(
     use_sparse_mixer: bool = False,
     weights_prepacked: int = -1,
 ) -> Item:
-    """Weights of 2, 4 or 8 bits are dequantized when the model is built. `accuracy_level` permits kernels to round
-    activations, which stay floats here."""
+    """Weights of 2, 4 or 8 bits are dequantized at build time. Activations stay floats."""
     if not 0 <= accuracy_level <= 4:
         raise node.refuse(f"attribute 'accuracy_level' = {accuracy_level} must be 0 to 4")
     _check_mixer(node, use_sparse_mixer, swiglu_limit_after_activation)
@@ -212,7 +209,7 @@ def _qmoe(
 def _dequantized(
     node: Node, weights: Value, scales: Value, zeros: Value | None, bits: int, block: int, dtype: str
 ) -> Value:
-    """Dequantize weights (experts, outputs, inputs) with scales (experts, outputs), or one per block of inputs too."""
+    """Weights (experts, outputs, inputs) with scales (experts, outputs), or one per block of inputs too."""
     numbers = ops.cast(unpacked(weights, bits) if bits < 8 else weights, "float32")
     inputs = numbers.shape[2]
     if not isinstance(inputs, int) or block > inputs:

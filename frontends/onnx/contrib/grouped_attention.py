@@ -28,8 +28,6 @@ _QUANTIZED = "caches are of the element type of the query"
 
 @dataclass(frozen=True)
 class _NewTokens:
-    """The tokens that a call adds to the sequences of its batch."""
-
     length: Extent
     """The number of tokens of each sequence that the call adds."""
     total: KnownExtent
@@ -53,7 +51,6 @@ def _steps(node: Node, length: Extent, seqlens: Value, total: KnownExtent, has_p
 
 
 def _appended(node: Node, past: Value | None, new: Value, steps: _NewTokens) -> Value:
-    """A cache (batch, heads, t, e) with the new tokens appended to each sequence."""
     if past is None:
         return new
     old, length = past.shape[2], new.shape[2]
@@ -88,7 +85,7 @@ def _visible(steps: _NewTokens, keys: Extent, is_causal: bool, window: int) -> V
 def _with_sinks(
     query: Value, key: Value, value: Value, mask: Value, sinks: Value | None, scale: float | None, softcap: float
 ) -> Value:
-    """Computes attention whose softmax includes one more score per head, 0 or an element of `sinks`."""
+    """The softmax includes one more score per head, 0 or an element of `sinks`."""
     batch, number, length, depth = query.shape
     shared = key.shape[1]
     rows = ops.reshape(query, [batch, shared, -1, depth])
@@ -144,7 +141,7 @@ def _group_query_attention(
     softcap: float | None = None,
     v_quant_type: str = "NONE",
 ) -> Sequence[Item | None]:
-    """The resulting caches are as long as the given ones, or as `total_sequence_length` if that is larger."""
+    """The caches are as long as the given ones, or as `total_sequence_length` if larger."""
     check_absent(node, _QUANTIZED, 12, 13)
     check_absent(node, "all rows of a chunk count", 16)
     check_flag_off(node, "qk_output", qk_output, "scores are not an output")

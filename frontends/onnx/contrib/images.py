@@ -34,8 +34,7 @@ def _crop_and_resize(
     extrapolation_value: float = 0.0,
     mode: str = "bilinear",
 ) -> Item:
-    """Samples boxes (y1, x1, y2, x2) of images, given as fractions of their extents less 1, at their corners and
-    between."""
+    """Boxes (y1, x1, y2, x2) are fractions of the extents less 1, sampled at corners and between."""
     if X.ndim != 4 or rois.ndim != 2 or len(crop_size) != 2 or min(crop_size) < 1:
         raise node.refuse(
             f"inputs must be images, boxes and two sizes, got ranks {X.ndim}, {rois.ndim} and {crop_size}"
@@ -64,7 +63,7 @@ def _crop_and_resize(
     shape = [rois.shape[0], *crop_size]
 
     def read(rows: Value, columns: Value) -> Value:
-        """Returns elements (n, c, *crop_size) at positions within the image."""
+        """Elements (n, c, *crop_size) at positions within the image."""
         flat = ops.add(ops.multiply(rows, width), columns)
         flat = ops.reshape(ops.broadcast_to(flat, shape), [rois.shape[0], 1, crop_size[0] * crop_size[1]])
         planes = ops.reshape(images, [images.shape[0], images.shape[1], height * width])

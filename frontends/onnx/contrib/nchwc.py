@@ -1,7 +1,7 @@
 """The domain `com.microsoft.nchwc` of onnxruntime's highest optimizer level: images with channels in blocks (NCHWc).
 
-Here images between these operators have the plain layout, which does not change the results. The weights of
-convolutions are stored in blocks whose size depends on the CPU of the optimizer, and the file does not state it.
+Here images have the plain layout, with equal results. Weights are in blocks whose size depends on the CPU of the
+optimizer and is not in the file.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _max_pool(
     storage_order: bool = False,
     strides: list[int] | None = None,
 ) -> Item:
-    del storage_order  # the order of indices, which are not an output
+    del storage_order
     return pooled(node, X, "max_pool{}d", ceil_mode)
 
 

@@ -31,7 +31,7 @@ def _layer_norm(
     epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> Item:
-    """ONNX defines the operator from opset 17 on; onnxruntime also has it in earlier opsets."""
+    """ONNX has the operator from opset 17 on, onnxruntime earlier too."""
     _check_stash(node, stash_type)
     return ops.layer_norm(X, Scale, B, list(range(axis, X.ndim)), epsilon)
 
@@ -102,7 +102,7 @@ def _embedded(
     position_ids: Value | None,
     epsilon: float,
 ) -> Sequence[Item | None]:
-    """Returns the norm of the sums of word, position and segment embeddings; the numbers of words; and the sums."""
+    """The norm of the sums of embeddings; the numbers of words; and the sums."""
     word_embedding, position_embedding, segment_embedding = tables
     if (segment_ids is None) != (segment_embedding is None):
         raise node.refuse("inputs 'segment_ids' and 'segment_embedding' are given together")

@@ -59,7 +59,7 @@ def _fused_matmul_activation(
 def _fused(
     node: Node, left: Value, right: Value, alpha: float, transposed: tuple[bool, bool], batch: tuple[bool, bool]
 ) -> Value:
-    """Returns `alpha` times the product of matrices that are transposed, or whose first axis is that of the rows."""
+    """The first axis of transposed matrices may be that of the rows."""
     operands: list[Value] = []
     for value, is_batch in zip((left, right), batch, strict=True):
         if is_batch and value.ndim < 3:
@@ -98,7 +98,6 @@ def _gemm_fast_gelu(node: Node, X: Value, W: Value, bias: Value | None = None) -
 
 @defines("CDist")
 def _cdist(node: Node, A: Value, B: Value, *, metric: str = "sqeuclidean") -> Item:
-    """Computes distances of rows as sums of squared differences."""
     if metric not in ("sqeuclidean", "euclidean"):
         raise node.refuse(f"attribute 'metric' must be one of sqeuclidean, euclidean, got {metric}")
     gaps = ops.subtract(ops.expand_dims(A, [1]), ops.expand_dims(B, [0]))

@@ -1,5 +1,5 @@
-"""onnxruntime's quantized operators: on integers with scales and zero points, computed as the float operators that
-define them, and products of integers with exact sums."""
+"""onnxruntime's quantized operators, as the float operators that define them, and products of integers with exact
+sums."""
 
 from __future__ import annotations
 
@@ -141,7 +141,6 @@ def _qlinear_reduce_mean(
 
 
 def _over_images(data: Value, is_last: bool, apply: Callable[[Value], Value]) -> Value:
-    """Apply a function of images (n, c, ...) to data whose channels may be last."""
     return with_channels_last(apply(channels_first(data))) if is_last else apply(data)
 
 
@@ -237,7 +236,6 @@ def _dequantize_linear(
 
 
 def _scaled(product: Value, *scales: Value, bias: Value | None) -> Value:
-    """Scale a product of integers, with one scale or one per column, and add a bias."""
     wide = [single(scale if scale.dtype == "float32" else ops.cast(scale, "float32")) for scale in scales]
     found = ops.multiply(ops.cast(product, "float32"), wide[0] if len(wide) == 1 else ops.multiply(*wide))
     found = found if bias is None else ops.add(found, bias if bias.dtype == "float32" else ops.cast(bias, "float32"))
@@ -274,8 +272,7 @@ def _dynamic_quantize_matmul(
 
 
 def dynamically_quantized(data: Value) -> tuple[Value, Value, Value]:
-    """Quantizes data to uint8 with the scale and zero point of their range, as ONNX DynamicQuantizeLinear does. Returns
-    data, scale and zero point."""
+    """Quantizes data to uint8 like ONNX DynamicQuantizeLinear. Returns data, scale and zero point."""
     low, high = ops.minimum(ops.min(data), 0.0), ops.maximum(ops.max(data), 0.0)
     width = ops.subtract(high, low)
     scale = ops.divide(ops.where(ops.equal(width, 0.0), 255.0, width), 255.0)
@@ -366,8 +363,7 @@ def _dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: bool = False,
 ) -> Sequence[Item]:
-    """Data are rounded to 8 bits in each call, and states in each step. onnxruntime uses one scale for all sequences,
-    weft one for each."""
+    """Data are rounded in each call, states in each step, with one scale per sequence; onnxruntime has one for all."""
     hidden = R.shape[1]
     if hidden_size is not None and not node.equal(hidden, hidden_size):
         raise node.refuse(f"attribute 'hidden_size' must be that of the weights, {hidden}")
@@ -396,8 +392,7 @@ def _dynamic_quantize_lstm(
 
 
 def _each_row(node: Node, weight: Value, parameter: Value | None) -> Value | None:
-    """Returns a scale or zero point of weights (directions, inputs, gates) as (directions, gates). It is given for each
-    direction, or for each gate element too."""
+    """One per direction or gate element of weights (directions, inputs, gates), as (directions, gates)."""
     if weight.ndim != 3:
         raise node.refuse(f"inputs 'W' and 'R' must have rank 3, got {weight.ndim}")
     if parameter is None:

@@ -1,5 +1,4 @@
-"""Operators of onnxruntime that are not functions of tensors: they are refused, with a suggestion of what to import
-instead."""
+"""Operators of onnxruntime that are not functions of tensors, refused with a suggestion of what to import instead."""
 
 from __future__ import annotations
 
