@@ -259,7 +259,7 @@ class CacheInplace(ReadCopy):
     Requirements:
     1. the block reads that many buffers, and writes this one
     2. `scope` is a memory scope
-    3. nothing else in the nest accesses the buffer: the nest of the block
+    3. no other block of the nest accesses the buffer: the nest of the block
     4. what is copied was written
     5. loops that run in parallel stay independent
 
