@@ -39,7 +39,7 @@ _MOST = 200_000
 
 @dataclass
 class _Made:
-    """An image of the net, its arrays at each of the sizes, and whether its elements are integers."""
+    """An image of the net, and its arrays at each of the sizes."""
 
     value: G.Value
     arrays: list[Array]
