@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from math import prod
 from typing import TYPE_CHECKING, Final
 
-from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects import func, scf, vector
+from xdsl.dialects.builtin import IndexType, VectorType
 
 from weft.backends.c_family import expression as c
 from weft.backends.c_family.expression import CExpr
 from weft.backends.c_family.index_ranges import IndexRange
 from weft.backends.low_modules import check_branches, check_last, check_unrolled, trip_count
 from weft.dialects import low
+from weft.dialects.integer_arith import known_iterations
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -32,6 +34,13 @@ if TYPE_CHECKING:
     from weft.backends.c_family.emitter import FunctionEmitter, Rules
 
 
+MOST_BRANCHES: Final = 256
+"""Lanes of loads and stores under masks, each a branch, in the copies of a loop that C compilers unroll. GCC 12 takes
+seconds for some hundreds, and minutes for some thousands in a function."""
+
+_MASKED: Final = (vector.MaskedLoadOp, vector.MaskedStoreOp, low.GatherOp, low.ScatterOp)
+
+
 def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     bounds, inits = op.operands[:3], op.operands[3:]
     body = op.regions[0].block
@@ -40,7 +49,9 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
     known = [emitter.range_of(bound) for bound in bounds]
     trips = trip_count(op, *(bound.low if bound.is_constant else None for bound in known))
     if low.UNROLL in op.attributes:
-        emitter.line(emitter.language.unroll(check_unrolled(op, trips)))
+        copies = check_unrolled(op, trips)
+        if copies == 1 or copies * _masked_lanes(body) <= MOST_BRANCHES or emitter.language.lanes is None:
+            emitter.line(emitter.language.unroll(copies))
     counter = body.args[0]
     narrow = None
     if not isinstance(counter.type, IndexType):
@@ -55,6 +66,19 @@ def emit_for(emitter: FunctionEmitter, op: Operation) -> None:
         assign_yielded(emitter, op, body, carried)
     for result, expr in zip(op.results, carried, strict=True):
         emitter.values[result] = expr
+
+
+def _masked_lanes(block: Block) -> int:
+    """Returns the lanes of loads and stores under masks, with all copies in loops that are marked to be unrolled."""
+    lanes = 0
+    for op in block.ops:
+        if isinstance(op, _MASKED):
+            lanes += prod(op.mask.type.get_shape()) if op.mask and isinstance(op.mask.type, VectorType) else 0
+        elif op.regions:
+            inside = sum(_masked_lanes(inner) for region in op.regions for inner in region.blocks)
+            copies = known_iterations(op) if isinstance(op, scf.ForOp) and low.UNROLL in op.attributes else 1
+            lanes += inside * (copies or 1)
+    return lanes
 
 
 @contextmanager

@@ -83,7 +83,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[tuple[int | str, ...], ...]
     "known rows of a product": (lambda x, y: G.matmul(x, y), ((2, 3, 8), (8, 5)), 3),
     "columns": (lambda x, y: G.add(x, y), (("b", "s"), ("s",)), 2),
     "two pairs of a buffer": (
-        lambda x, y: G.add(G.add(G.transpose(x, (2, 3, 0, 1)), G.reshape(y, ("s", "t", 1, 1))), y),
+        lambda x, y: G.add(G.add(G.transpose(x, (2, 3, 0, 1)), x), y),
         (("s", "t", "s", "t"), ("s", "t")),
         2,
     ),
