@@ -160,18 +160,26 @@ class _Collapse:
 
     def _other_uses(self) -> dict[OpResult, list[Use]]:
         """The extents that are dimensions of collapsed parameters, with their uses outside of the pairs."""
-        covered, parameters = set(self._uses()), {buffer for buffer, _ in self.buffers}
+        covered, lost = set(self._uses()), self._lost()
         found: dict[OpResult, list[Use]] = {}
         for extent in self.extents:
-            if isinstance(extent, OpResult) and isinstance(extent.op, memref.DimOp) and extent.op.source in parameters:
+            if (
+                isinstance(extent, OpResult)
+                and isinstance(dim := extent.op, memref.DimOp)
+                and (dim.source, constant_integer(dim.index)) in lost
+            ):
                 others = [use for use in extent.uses if (use.operation, use.index) not in covered]
                 if others:
                     found[extent] = others
         return found
 
+    def _lost(self) -> set[tuple[SSAValue, int | None]]:
+        """The dimensions of buffers that are in a pair."""
+        return {(buffer, number) for buffer, at in self.buffers for number in (at, at + 1)}
+
     def _kept_place(self, extent: SSAValue) -> tuple[BlockArgument, int] | None:
         """A dimension of a parameter that has an extent and is in no pair, or None."""
-        lost = {(buffer, number) for buffer, at in self.buffers for number in (at, at + 1)}
+        lost = self._lost()
         for buffer in function_of(self.blocks[0][0]).args:
             for op, first in _telling(buffer):
                 for at, value in zip(dynamic_extents(buffer.type), op.operands[first:], strict=False):
@@ -264,18 +272,21 @@ def _join_dimensions(buffer: SSAValue, pairs: Collection[int], extent: _Extent) 
     joined = extent if isinstance(extent, int) else DYNAMIC_INDEX
     shape = [joined if at in pairs else old.get_shape()[at] for at in kept]
     type_ = MemRefType(old.element_type, shape, old.layout, old.memory_space)
-    extents = [extent if at in pairs else value for at, value in enumerate(_extents_of(buffer)) if at in kept]
-    dynamic, alone = [value for value in extents if isinstance(value, SSAValue)], set(kept) - set(pairs)
+    alone, stated = set(kept) - set(pairs), dict[Operation, list[SSAValue]]()
+    for op, first in _telling(buffer):
+        own = dict(zip(dynamic_extents(old), op.operands[first:], strict=False))
+        extents = (extent if at in pairs else own.get(at) for at in kept)
+        stated[op] = [value for value in extents if isinstance(value, SSAValue)]
     for use in list(buffer.uses):
         op = use.operation
         if isinstance(op, memref.LoadOp | memref.StoreOp):
             set_access(op, buffer, [op.indices[at] for at in kept])
         elif isinstance(op, AssumeShapeOp):
-            Rewriter.replace_op(op, AssumeShapeOp(buffer, dynamic))
+            Rewriter.replace_op(op, AssumeShapeOp(buffer, stated[op]))
         elif isinstance(op, memref.DimOp) and op.result != extent and (at := constant_integer(op.index)) in alone:
             op.operands[1] = constant_before(kept.index(at), op)
     if isinstance(buffer, OpResult):
-        new = memref.AllocOp(dynamic, (), type_, cast("memref.AllocOp", buffer.op).alignment)
+        new = memref.AllocOp(stated[buffer.op], (), type_, cast("memref.AllocOp", buffer.op).alignment)
         new.location = buffer.op.location
         new.memref.name_hint = buffer.name_hint
         Rewriter.replace_op(buffer.op, new)

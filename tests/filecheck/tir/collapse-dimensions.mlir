@@ -378,3 +378,40 @@ func.func private @squares(%X: memref<4x?x?xf32>, %Z: memref<?xf32>, %Y: memref<
   } } }
   func.return
 }
+
+// -----
+
+// The extent that is used elsewhere is read from a dimension that stays.
+// CHECK-LABEL: func.func private @chosen(%X: memref<?x?xf32>, %Z: memref<4xindex>, %Y: memref<4x?xf32>)
+// CHECK:         %[[S:.*]] = memref.dim %X, %{{.*}} : memref<?x?xf32>
+// CHECK:         %[[BOTH:.*]] = memref.dim %X, %{{.*}} : memref<?x?xf32>
+// CHECK:         tir.assume_shape %X[%[[S]], %[[BOTH]]] : memref<?x?xf32>
+// CHECK-NEXT:    tir.assume_shape %Y[%[[BOTH]]] : memref<4x?xf32>
+// CHECK:         arith.minsi %{{.*}}, %[[S]] : index
+func.func @choosing(%X: memref<?x?x?xf32>, %Z: memref<4xindex>, %Y: memref<4x?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %s = memref.dim %X, %c0 : memref<?x?x?xf32>
+  %t = memref.dim %X, %c1 : memref<?x?x?xf32>
+  tir.assume_shape %X[%s, %t, %s] : memref<?x?x?xf32>
+  tir.assume_shape %Y[%t, %s] : memref<4x?x?xf32>
+  func.call @chosen(%X, %Z, %Y) : (memref<?x?x?xf32>, memref<4xindex>, memref<4x?x?xf32>) -> ()
+  func.return
+}
+func.func private @chosen(%X: memref<?x?x?xf32>, %Z: memref<4xindex>, %Y: memref<4x?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %s = memref.dim %X, %c0 : memref<?x?x?xf32>
+  %t = memref.dim %X, %c1 : memref<?x?x?xf32>
+  tir.assume_shape %X[%s, %t, %s] : memref<?x?x?xf32>
+  tir.assume_shape %Y[%t, %s] : memref<4x?x?xf32>
+  tir.for %i in 4 { tir.for %j in %t { tir.for %k in %s {
+    tir.block "Y" iters(%vi: spatial<4>, %vj: spatial<%t>, %vk: spatial<%s>) = [%i, %j, %k] {
+      %z = memref.load %Z[%vi] : memref<4xindex>
+      %at = arith.minsi %z, %s : index
+      %x = memref.load %X[%at, %vj, %vk] : memref<?x?x?xf32>
+      memref.store %x, %Y[%vi, %vj, %vk] : memref<4x?x?xf32>
+    }
+  } } }
+  func.return
+}

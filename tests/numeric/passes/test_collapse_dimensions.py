@@ -87,6 +87,11 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[tuple[int | str, ...], ...]
         (("s", "t", "s", "t"), ("s", "t")),
         2,
     ),
+    "an extent that another dimension has": (
+        lambda x, y: G.take(x, G.cast(y, "int64"), axis=0),
+        (("s", "t", "s"), ("b",)),
+        2,
+    ),
 }
 
 
@@ -97,7 +102,7 @@ def test_dimensions_of_operators(name: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["llvm", "c", "opencl"])
-@pytest.mark.parametrize("name", first_tier(OPERATORS, "channels", "means"))
+@pytest.mark.parametrize("name", first_tier(OPERATORS, "channels", "means", "an extent that another dimension has"))
 def test_operators_compute_the_same(name: str, target: str) -> None:
     compute, shapes, _ = OPERATORS[name]
     module = module_of(compute, *shapes)
