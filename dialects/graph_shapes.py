@@ -364,7 +364,8 @@ def element_of_name(name: str) -> tuple[str, int] | None:
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether this is provable for non-negative `names` (extents by default); False with too many factors."""
+    """Whether this is provable for non-negative `names` (extents by default); False with too many factors or after
+    `_MOST_FAILED` attempts."""
     try:
         return not _has_counterexample(extent) and _is_not_negative(extent, names, set())
     except ShapeError:
@@ -382,6 +383,8 @@ def _has_counterexample(extent: KnownExtent) -> bool:
     return any(_is_negative(extent, point) for point in points)
 
 
+_MOST_FAILED: Final = 64
+"""Limit of the extents without a proof in one search, which is exponential in the number of quotients and minima."""
 _EXTREMES: Final = ((1, 1000), (1000, 1))
 """Values of one name and of all others at points of `_has_counterexample`."""
 
@@ -415,7 +418,7 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None, failed:
         return extent >= 0
     if all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms):
         return True
-    if extent in failed or all(factor > 0 for _, factor in extent.terms):
+    if extent in failed or len(failed) >= _MOST_FAILED or all(factor > 0 for _, factor in extent.terms):
         return False
     for monomial, factor in extent.terms:
         match monomial:

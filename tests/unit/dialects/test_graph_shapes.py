@@ -229,6 +229,12 @@ def test_comparisons_of_sums_of_quotients_take_few_steps(monkeypatch: pytest.Mon
     # The square (n - m)^2 is true and has no proof: each set of quotients is tried once.
     few = lines[1] + lines[2] + lines[3] + lines[4] + lines[5] + lines[6]
     assert not is_not_negative(few - 192 * N * M + N * N - 2 * N * M + M * M)
+    # Cropped images: the search of sums of minima and quotients is limited.
+    cropped = [choose("min", 2 * floordiv(N + at, 2 + at), M + at) for at in range(16)]
+    square = N * N - 2 * N * M + M * M
+    for at, side in enumerate(cropped):
+        square += (at + 1) * (floordiv(side + at, 3) - floordiv(side, 3))
+    assert not is_not_negative(square)
 
 
 def test_signs_decide_choices():
