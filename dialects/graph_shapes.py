@@ -406,7 +406,7 @@ def _value(extent: KnownExtent, values: Mapping[str, int]) -> int:
             if isinstance(atom, str):
                 factor *= values[atom]
             else:
-                factor *= combine(atom.kind, _value(atom.left, values), _value(atom.right, values))
+                factor *= evaluate(combine(atom.kind, _value(atom.left, values), _value(atom.right, values)), {})
         total += factor
     return total
 
