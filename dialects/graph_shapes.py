@@ -364,37 +364,84 @@ def element_of_name(name: str) -> tuple[str, int] | None:
 
 
 def is_not_negative(extent: KnownExtent, names: Collection[str] | None = None) -> bool:
-    """Whether this is provable for non-negative `names` (extents by default); False with too many factors."""
+    """Whether this is provable for non-negative `names` (extents by default); False with too many factors or after
+    `_MOST_FAILED` attempts."""
     try:
-        return _is_not_negative(extent, names)
+        return not _has_counterexample(extent) and _is_not_negative(extent, names, set())
     except ShapeError:
         return False
 
 
-def _is_not_negative(extent: KnownExtent, names: Collection[str] | None) -> bool:
+def _has_counterexample(extent: KnownExtent) -> bool:
+    """Whether an extent with several operations, whose search for a proof is long, is negative at a tried point."""
+    terms = () if isinstance(extent, int) else extent.terms
+    if sum(any(isinstance(atom, ExtentOperation) for atom in monomial) for monomial, _ in terms) < 2:
+        return False
+    names = names_in(extent)
+    points = [dict.fromkeys(names, 1)]
+    points += [{name: few if name == one else many for name in names} for one in names for few, many in _EXTREMES]
+    return any(_is_negative(extent, point) for point in points)
+
+
+_MOST_FAILED: Final = 64
+"""Limit of the extents without a proof in one search, which is exponential in the number of quotients and minima."""
+_EXTREMES: Final = ((1, 1000), (1000, 1))
+"""Values of one name and of all others at points of `_has_counterexample`."""
+
+
+def _is_negative(extent: KnownExtent, values: Mapping[str, int]) -> bool:
+    try:
+        return _value(extent, values) < 0
+    except ShapeError:  # a division by zero
+        return False
+
+
+def _value(extent: KnownExtent, values: Mapping[str, int]) -> int:
+    """Raises `ShapeError` for a division by zero."""
+    if isinstance(extent, int):
+        return extent
+    total = 0
+    for monomial, factor in extent.terms:
+        for atom in monomial:
+            if isinstance(atom, str):
+                factor *= values[atom]
+            else:
+                factor *= evaluate(combine(atom.kind, _value(atom.left, values), _value(atom.right, values)), {})
+        total += factor
+    return total
+
+
+def _is_not_negative(extent: KnownExtent, names: Collection[str] | None, failed: set[Expression]) -> bool:
+    """`failed` contains extents without a proof. Bounds of quotients can be taken in any order with the same result:
+    each set of them is tried once."""
     if isinstance(extent, int):
         return extent >= 0
     if all(factor > 0 and all(_atom_is_not_negative(a, names) for a in m) for m, factor in extent.terms):
         return True
-    if all(factor > 0 for _, factor in extent.terms):
+    if extent in failed or len(failed) >= _MOST_FAILED or all(factor > 0 for _, factor in extent.terms):
         return False
     for monomial, factor in extent.terms:
         match monomial:
             case (ExtentOperation(kind="min" | "max" as kind) as atom,):
                 # A maximum is at least each operand; a minimum is one of them.
                 rests = (
-                    _is_not_negative(add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names)
+                    _is_not_negative(
+                        add(extent, multiply(subtract(side, Expression(((monomial, 1),))), factor)), names, failed
+                    )
                     for side in (atom.left, atom.right)
                 )
-                return any(rests) if (kind == "max") == (factor > 0) else all(rests)
+                if any(rests) if (kind == "max") == (factor > 0) else all(rests):
+                    return True
+                break
             case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0:
                 # `right` times the quotient is at most the dividend, and at least the dividend minus `right - 1`.
                 least = multiply(subtract(left, right - 1) if factor > 0 else left, factor)
                 rest = subtract(extent, Expression(((monomial, factor),)))
-                if _is_not_negative(add(multiply(rest, right), least), names):
+                if _is_not_negative(add(multiply(rest, right), least), names, failed):
                     return True
             case _:
                 continue
+    failed.add(extent)
     return False
 
 

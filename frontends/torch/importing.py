@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
 from xdsl.utils.exceptions import VerifyException
 
 from weft.dialects.constant_data import shared_attribute
@@ -499,7 +500,8 @@ def _is_none(value: object) -> bool:
 
 
 def _is_input(value: Value) -> bool:
-    return value.ssa.first_use is not None
+    """Whether the value has a name before the node: a parameter of the function, or an operand of another op."""
+    return isinstance(value.ssa, BlockArgument) or value.ssa.first_use is not None
 
 
 def _is_number(value: Any) -> bool:

@@ -83,6 +83,21 @@ def test_integers_of_graphs_that_pytorch_traces(torch: Any) -> None:
             torch.testing.assert_close(one, other)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_parameters_keep_their_names_if_the_first_operator_returns_its_input(torch: Any) -> None:
+    class Model(torch.nn.Module):
+        def forward(self, features: Any, mask: Any) -> Any:
+            return features[:, :, None] * 2, mask.contiguous().to(mask.dtype) + 1
+
+    free = {0: torch.export.Dim.DYNAMIC}
+    given = torch.randn(2, 3), torch.randn(4)
+    program = torch.export.export(Model(), given, dynamic_shapes={"features": free, "mask": free})
+    main = weft.build(weft.from_torch(program))["main"]
+    assert [argument.name for argument in main.signature.args[:2]] == ["features", "mask"]
+    with pytest.raises(ValueError, match=r"argument 1 \('features'\): expected shape \(s\d+, 3\), got shape \(2, 4\)"):
+        main(torch.randn(2, 4), torch.randn(4))
+
+
 def test_conditions_in_conjunctive_normal_form(torch: Any) -> None:
     guards = pytest.importorskip("weft.frontends.torch.guards")
     n, m = symbol("n"), symbol("m")

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import Builtin, f32
 from xdsl.ir import Dialect
 from xdsl.parser import Parser
 
+from weft.dialects import graph_shapes
 from weft.dialects.graph_shapes import (
     DimsAttr,
     Expression,
@@ -203,6 +204,37 @@ def test_a_distance_is_not_negative():
     assert is_not_negative(distance)
     assert is_not_negative(choose("min", distance, 1))
     assert not is_not_negative(choose("max", a - b, b - a - 1))
+
+
+def test_comparisons_of_sums_of_quotients_take_few_steps(monkeypatch: pytest.MonkeyPatch):
+    # Sizes of buffers that plan-memory rounds up to whole cache lines, with 10 different extents of a decoder.
+    steps = 0
+    search = graph_shapes._is_not_negative
+
+    def counted(*args: object) -> bool:
+        nonlocal steps
+        steps += 1
+        assert steps < 2000
+        return search(*args)
+
+    monkeypatch.setattr(graph_shapes, "_is_not_negative", counted)
+    lines = [64 * floordiv(4 * at * N * M + 63, 64) for at in range(1, 20, 2)]
+    total, payload = lines[0], 4 * N * M
+    for at, size in enumerate(lines[1:], 1):
+        total, payload = total + size, payload + 4 * (2 * at + 1) * N * M
+    assert is_not_negative(total - payload)  # all ten are replaced by their lower bounds
+    assert is_not_negative(payload + 630 - total)
+    assert not is_not_negative(payload - total)  # n = m = 1 is a counterexample
+    assert not is_not_negative(payload + 630 - 2 * total)
+    # The square (n - m)^2 is true and has no proof: each set of quotients is tried once.
+    few = lines[1] + lines[2] + lines[3] + lines[4] + lines[5] + lines[6]
+    assert not is_not_negative(few - 192 * N * M + N * N - 2 * N * M + M * M)
+    # Cropped images: the search of sums of minima and quotients is limited.
+    cropped = [choose("min", 2 * floordiv(N + at, 2 + at), M + at) for at in range(16)]
+    square = N * N - 2 * N * M + M * M
+    for at, side in enumerate(cropped):
+        square += (at + 1) * (floordiv(side + at, 3) - floordiv(side, 3))
+    assert not is_not_negative(square)
 
 
 def test_signs_decide_choices():
