@@ -125,8 +125,8 @@ class Split(Primitive):
     1. the loop is serial: not parallel, vectorized, unrolled or bound to threads
     2. at most one factor is inferred and the others are positive
     3. the factors cover the extent: their product is at least the extent
-    4. all accesses inside the loop can be guarded: if the product may be more, they are in blocks, which get a guard,
-       and `disable_predication` is not given
+    4. all accesses inside the loop can be guarded: if the product may exceed the extent, they are in blocks, which get
+       a guard, and `disable_predication` is not given
 
     The value of the loop becomes `(i0 * f1 + i1) * f2 + ...`. An extent that is known only at run time needs no guard
     if `tir.assume` states that it is a multiple. Annotations stay on the outermost new loop.
