@@ -56,7 +56,7 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.traversal import copy_of
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
-from weft.schedule.traces import LOOKING, simplify_trace, steps_of
+from weft.schedule.traces import NON_REWRITING, simplify_trace, steps_of
 from weft.support.errors import CompileError, ScheduleError
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.statistics import Statistic
@@ -189,7 +189,7 @@ def _schedules(
             continue
         alone = ModuleOp([copy_of(function), *declared_callees(function, function)])
         schedule = _Attempts(Schedule(alone), alone, target, _replayed).run(rules, shared_rules)
-        if any(not isinstance(step, LOOKING) for step in steps_of(schedule.trace)):
+        if any(not isinstance(step, NON_REWRITING) for step in steps_of(schedule.trace)):
             trace = simplify_trace(schedule.trace)
             trace.sym_name = StringAttr(f"default_{function.sym_name.data}")
             found.append((function, schedule.mod, trace))
@@ -291,7 +291,7 @@ class _Attempts:
     def _undo(self, last: Operation | None) -> None:
         trace, changed = self.schedule.trace, False
         while (step := trace.body.block.last_op) is not last and step is not None:
-            changed = changed or not isinstance(step, LOOKING)
+            changed = changed or not isinstance(step, NON_REWRITING)
             Rewriter.erase_op(step)
         if changed:
             self.handles.clear()

@@ -347,13 +347,13 @@ PRIMITIVE_STEPS: Final = _by_name(
     ),
     Step(
         "compute_at",
-        "Move a producer into a loop of its consumers, to position `index`: -1 is the end, -2 the start.",
+        "Move a producer into a loop of its consumers, to position `index`: -1 is the last, -2 the first.",
         _MOVE,
         example="sched.compute_at %b, %i {preserve_unit_loops = true}",
     ),
     Step(
         "reverse_compute_at",
-        "Move a consumer into a loop of its producers, to position `index`: -1 is the end, -2 the start.",
+        "Move a consumer into a loop of its producers, to position `index`: -1 is the last, -2 the first.",
         _MOVE,
         example="sched.reverse_compute_at %b, %i",
     ),

@@ -152,13 +152,13 @@ class Schedule(StepCalls):
     def compute_at(
         self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Move a producer into a loop of its consumers, to position `index`: -1 is the end, -2 the start."""
+        """Move a producer into a loop of its consumers, to position `index`: -1 is the last, -2 the first."""
         self._step("compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
 
     def reverse_compute_at(
         self, block: BlockHandle | str, loop: LoopHandle, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Move a consumer into a loop of its producers, to position `index`: -1 is the end, -2 the start."""
+        """Move a consumer into a loop of its producers, to position `index`: -1 is the last, -2 the first."""
         self._step("reverse_compute_at", block=block, loop=loop, preserve_unit_loops=preserve_unit_loops, index=index)
 
     def compute_inline(self, block: BlockHandle | str) -> None:

@@ -33,7 +33,7 @@ from weft.support.errors import CompileError, did_you_mean
 from weft.support.locations import SourceLocation, remember_text
 from weft.support.names import free_name, string_text
 
-LOOKING = (sched.QueryOp, sched.SamplingOp)
+NON_REWRITING = (sched.QueryOp, sched.SamplingOp)
 
 
 def steps_of(trace: sched.FuncOp) -> list[sched.StepOp]:
@@ -58,11 +58,11 @@ def trace_without_decisions(trace: sched.FuncOp) -> str:
 @checked
 def simplify_trace(trace: sched.FuncOp, *, keep_sampling: bool = False) -> sched.FuncOp:
     """Drop unused queries and, unless `keep_sampling`, unused sampling steps."""
-    left_out = sched.QueryOp if keep_sampling else LOOKING
+    removable = sched.QueryOp if keep_sampling else NON_REWRITING
     used: set[SSAValue] = set()
     kept: list[sched.StepOp] = []
     for step in reversed(steps_of(trace)):
-        if isinstance(step, left_out) and used.isdisjoint(step.results):
+        if isinstance(step, removable) and used.isdisjoint(step.results):
             continue
         used.update(step.operands)
         kept.append(step)
@@ -153,8 +153,8 @@ def _value(step: sched.StepOp, attribute: Attribute) -> str:
 def run_python(
     schedule: Schedule, text: str, name: str = "sch", handles: MutableMapping[str, object] | None = None
 ) -> None:
-    """Run a trace's Python form, which only calls methods of the schedule. `handles`, named such as `Y.i` and `Y[0]`,
-    receives assigned ones.
+    """Run a trace's Python form, which only calls methods of the schedule. `handles` maps names such as
+    `Y.i` to handles, and receives assigned ones.
 
     The calls may be the body of a function of the schedule, as TVM prints: `def apply_trace(sch: tir.Schedule) ->
     None:`. Raises `CompileError` with line and column for anything else, and the steps' errors.

@@ -116,7 +116,7 @@ class CacheRead(ReadCopy):
             guards = () if box is None else common_guards(readers, scope)
             return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
         (writer,) = writers
-        common, first = self._behind(writer, readers, buffer)
+        common, first = self._place_after(writer, readers, buffer)
         if not all(common.is_ancestor(reader) for reader in readers):
             return self._copy_of_writes(writer, readers, buffer, common, first)
         self.require(3, disturbed_unnamed(ops_until(first, readers), buffer, writes=True))
@@ -126,7 +126,9 @@ class CacheRead(ReadCopy):
         guards = common_guards(readers, common)
         return CachePlan(block, buffer, self.scope, readers, first, reading=True, box=box, guards=guards)
 
-    def _behind(self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue) -> tuple[Operation, Operation]:
+    def _place_after(
+        self, writer: BlockOp, readers: Sequence[BlockOp], buffer: SSAValue
+    ) -> tuple[Operation, Operation]:
         scope = scope_of(writer)
         for reader in readers:
             if reader is writer or not precedes(writer, reader):

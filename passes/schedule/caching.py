@@ -259,7 +259,7 @@ def buffer_at(primitive: Primitive, block: BlockOp, verb: str, index: int) -> SS
 def consumers_named(
     primitive: Primitive, block: BlockOp, buffer: SSAValue, names: Attribute | None
 ) -> tuple[BlockOp, ...]:
-    """Blocks of the scope that read the buffer; named ones may only write it."""
+    """The readers of the scope, or those in `names`, except `block` if it only writes."""
     readers = {reader.label: reader for reader in child_blocks(scope_of(block)) if buffer in buffers_read(reader)}
     if not isinstance(names, ArrayAttr):
         return tuple(readers.values())

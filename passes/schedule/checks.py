@@ -33,7 +33,7 @@ from weft.support.errors import Violation
 
 @or_undecided
 def missed_by(domain: Domain, names: Sequence[str], describe: Callable[[str], str]) -> Violation | None:
-    """An instance outside of `domain`; `names` are those of the iterators."""
+    """An instance that the loops of `domain` do not run; `names` are of the iterators."""
     missed = missed_instance(domain, loops_run=True)
     if missed is None:
         return None
@@ -77,7 +77,7 @@ def two_iterations(
     return Violation(detail, "refuted", counterexample, legal, validate=found.holds)
 
 
-def why_not_divisible(block: BlockOp) -> Violation | str | None:
+def why_not_complete_or_reduction(block: BlockOp) -> Violation | str | None:
     """It is neither complete nor a reduction, or two instances store to one element."""
     complete, reduction = why_not_complete(block), why_not_reduction(block)
     if complete is not None and reduction is not None:
@@ -86,8 +86,8 @@ def why_not_divisible(block: BlockOp) -> Violation | str | None:
 
 
 def why_not_any_order(block: BlockOp) -> Violation | str | None:
-    """The block is not divisible, or its combiner does not commute."""
-    found = why_not_divisible(block)
+    """As `why_not_complete_or_reduction`, or its combiner does not commute."""
+    found = why_not_complete_or_reduction(block)
     if found is None and IterKind.REDUCE in block.kinds and not combines_freely(block):
         if (in_order := why_in_order(block)) is not None:
             return in_order

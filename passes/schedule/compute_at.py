@@ -124,20 +124,22 @@ def _over_parts(own: Access, block: BlockOp) -> tuple[Access, dict[SSAValue, tup
     atoms = dict.fromkeys(atom for index in indices for atom in index.terms)
     known = {v: [atom for atom in atoms if Index({atom: 1}).depends_on([v])] for v in block.iter_vars}
     parts: dict[SSAValue, tuple[SSAValue, Atom]] = {}
-    standing: dict[Atom, ForOp] = {}
+    replaced_by: dict[Atom, ForOp] = {}
     for variable, (part, *others) in ((v, found) for v, found in known.items() if found):
         low, high = Index({part: 1}).range(range_of)
         if part is variable or others or source_of(part) is not variable or low is None or low < 0 or high is None:
             continue
-        standing[part] = ForOp.empty(high + 1, variable.name_hint or "v")
-        parts[standing[part].induction_variable] = variable, part
+        replaced_by[part] = ForOp.empty(high + 1, variable.name_hint or "v")
+        parts[replaced_by[part].induction_variable] = variable, part
     if not parts:
         return own, {}
     over: list[Index] = []
     for index in indices:
-        terms = ((standing[a].induction_variable if a in standing else a, factor) for a, factor in index.terms.items())
+        terms = (
+            (replaced_by[a].induction_variable if a in replaced_by else a, factor) for a, factor in index.terms.items()
+        )
         over.append(Index(dict(terms), index.constant))
-    return replace(own, indices=tuple(over), loops=(*own.loops, *standing.values())), parts
+    return replace(own, indices=tuple(over), loops=(*own.loops, *replaced_by.values())), parts
 
 
 def _own_dimension(variable: SSAValue, indices: Sequence[Index], block: BlockOp) -> int | None:
@@ -272,7 +274,7 @@ class BlockMotion(RecheckedPrimitive):
     def former_only(
         self, requirement: int, domains: Sequence[IterDomain], kept: Sequence[IterGuard]
     ) -> tuple[IterGuard, ...]:
-        """Add guards so that a writer of temporaries runs no new instances: others might read unwritten elements."""
+        """Add guards so that a writer of temporaries runs no new instances, which might read unwritten elements."""
         block = self.block
         if not self.writes_temporaries or self._runs_former(domains, kept):
             return tuple(kept)
@@ -341,16 +343,16 @@ class BlockMotion(RecheckedPrimitive):
         reduced = {v for index, kind in steps if kind is IterKind.REDUCE for v in index.sources()}
         return list(takewhile(lambda loop: self.block.init and loop.induction_variable not in reduced, domain.loops))
 
-    def moved_beside(
+    def plan_at_index(
         self,
         others: Sequence[Operation],
         requirements: tuple[int, int],
         domains: Sequence[IterDomain],
         kept: Sequence[IterGuard],
         *,
-        behind: bool,
+        after_others: bool,
     ) -> MovePlan:
-        """`index` counts positions after, or before, all `others`. `requirements` are those of an invalid index and of
+        """`index` is a position in the loop, after or before all `others`. `requirements` are those of the index and of
         dominance."""
         wanted, visible = requirements
         block, body = self.block, self.loop.body.block
@@ -362,7 +364,7 @@ class BlockMotion(RecheckedPrimitive):
         holders = {child_towards(self.loop, other) for other in others}
         acting = [op for op in body.ops if op in holders or actions_in(op)]
         taken = [at for at, op in enumerate(acting) if op in holders]
-        low, high = (taken[-1] + 1, len(acting)) if behind else (0, taken[0])
+        low, high = (taken[-1] + 1, len(acting)) if after_others else (0, taken[0])
         places = {at: InsertPoint(body, before) for at, before in enumerate([*acting[low:], None], low)}
         at = self.index.value.data if isinstance(self.index, IntegerAttr) else -1
         if at == -2:
@@ -437,7 +439,7 @@ class ComputeAt(BlockMotion):
         if not private:  # no earlier reads
             self.require_order(4, [a for user in users for a in accesses(user)], accesses(block), same)
         # For all ops inside the loop, so that requirement 6 holds for every place before the first user.
-        return self.moved_beside(users, (9, 7), domains, kept, behind=False)
+        return self.plan_at_index(users, (9, 7), domains, kept, after_others=False)
 
     def _users(self) -> list[Operation]:
         block = self.block
@@ -497,7 +499,7 @@ class ReverseComputeAt(BlockMotion):
         follows, or the end
 
     The block is inserted at the end of the loop (`index` -1), before the n-th loop, block or other op on memory there,
-    or right after all producers (-2). New loops are as for `compute_at`.
+    or at the first place that its operands dominate (-2). New loops are as for `compute_at`.
 
     ```mlir
     tir.for %i in 32 { tir.for %j in 4 { tir.block "B" ... = [%i * 4 + %j] {...} } }
@@ -550,7 +552,7 @@ class ReverseComputeAt(BlockMotion):
         passed = [op for op in actions_passed(block, self.loop, same) if op not in producers]
         self.require(7, passing_conflict(block, passed, same))
         # For all ops inside the loop, so that requirement 7 holds for every place after the producers.
-        return self.moved_beside(producers, (10, 8), domains, kept, behind=True)
+        return self.plan_at_index(producers, (10, 8), domains, kept, after_others=True)
 
     def _ran_before(self, producer: BlockOp) -> bool:
         nest = child_towards(scope_of(self.block), self.loop)

@@ -1,4 +1,4 @@
-"""Inlining of producers into consumers and the reverse, and of epilogues into the start of reductions."""
+"""Inlining of producers into consumers and the reverse, and of epilogues into the init of reductions."""
 
 from __future__ import annotations
 
@@ -451,7 +451,7 @@ def overwritten_by_consumer(producer: BlockOp, block: BlockOp, buffer: SSAValue)
 class FuseReductionEpiloguePlan(Plan):
     reduction: BlockOp
     epilogue: BlockOp
-    started: memref.StoreOp
+    init_store: memref.StoreOp
     store: memref.StoreOp
     load: memref.LoadOp
     combine: Operation
@@ -461,11 +461,11 @@ class FuseReductionEpiloguePlan(Plan):
         buffer, result = self.load.memref, self.store.memref
         iterators: dict[SSAValue, Index] = dict(zip(self.epilogue.iter_vars, self.instance, strict=True))
         indices = [Index.of(index).substitute(iterators) for index in self.store.indices]
-        # The old start, combined with the other operand of the epilogue.
-        known: dict[SSAValue, SSAValue] = {self.load.res: self.started.value}
+        # The old initial value, combined with the other operand of the epilogue.
+        known: dict[SSAValue, SSAValue] = {self.load.res: self.init_store.value}
         skipped = (self.load, self.store)
-        operations, values = insert_instance(self.epilogue, self.instance, self.started, known, skipped)
-        self.started.operands[0] = values[self.combine.results[0]]
+        operations, values = insert_instance(self.epilogue, self.instance, self.init_store, known, skipped)
+        self.init_store.operands[0] = values[self.combine.results[0]]
         for use in list(buffer.uses):
             op = use.operation
             if isinstance(op, memref.LoadOp | memref.StoreOp) and self.reduction.is_ancestor(op):
@@ -478,7 +478,7 @@ class FuseReductionEpiloguePlan(Plan):
 @dataclass(frozen=True)
 class FuseReductionEpilogue(Primitive):
     """Fuse a block that combines each result of a reduction with a value, using the combiner of the reduction, into the
-    start of the reduction: a sum to which a bias is added starts from the bias.
+    init of the reduction: a sum to which a bias is added starts from the bias.
 
     Requirements:
     1. the first block is a reduction with a known combiner: it has one accumulator, with a distinct element per spatial
@@ -492,7 +492,7 @@ class FuseReductionEpilogue(Primitive):
     7. what the epilogue uses is known in the reduction
 
     Floating-point sums and products change by rounding, because the order changes. Other ops, such as the clipping of a
-    sum (`max(sum, 0)`), are refused: they would apply to the start, not to the result.
+    sum (`max(sum, 0)`), are refused: they would apply to the initial value, not to the result.
 
     ```mlir
     tir.block "T" iters(%vi: spatial<8>, %vk: reduce<64>) = [%i, %k] { tir.init { T[%vi] = 0 }  T[%vi] += A[%vi, %vk] }
@@ -509,8 +509,8 @@ class FuseReductionEpilogue(Primitive):
     def plan(self) -> FuseReductionEpiloguePlan:
         reduction, epilogue = self.reduction_block, self.epilogue_block
         subject = block_text(reduction)
-        started, operation = self._reduction()
-        buffer = started.memref
+        init_store, operation = self._reduction()
+        buffer = init_store.memref
         if epilogue is reduction or scope_of(epilogue) is not scope_of(reduction):
             self.refuse(2, "it is not another block of the scope", epilogue)
         self.require(2, why_not_complete(epilogue), epilogue)
@@ -529,13 +529,13 @@ class FuseReductionEpilogue(Primitive):
             legal = "fuse_reduction_epilogue before compute_at, reverse_compute_at or merge"
             self.refuse(3, Violation(f"both are in loop {operation_text(loop)}", legal=legal), loop, subject)
         load, combine = self._combination(buffer, store, operation)
-        inverse = self._inverse(load, started)
+        inverse = self._inverse(load, init_store)
         self._require_order()
-        element = [Index.of(index) for index in started.indices]
+        element = [Index.of(index) for index in init_store.indices]
         used = [*captured_values(epilogue), *(v for index in inverse.shifts for v in index.values())]
         self.require(7, why_not_dominating(used, InsertPoint.before(reduction)), epilogue, subject)
         instance = inverse.instance(element)
-        return FuseReductionEpiloguePlan(reduction, epilogue, started, store, load, combine, instance)
+        return FuseReductionEpiloguePlan(reduction, epilogue, init_store, store, load, combine, instance)
 
     def _reduction(self) -> tuple[memref.StoreOp, type[Operation]]:
         block = self.reduction_block
@@ -574,14 +574,14 @@ class FuseReductionEpilogue(Primitive):
             self.refuse(4, f"an index of {buffer_name(store.memref)} is computed from data", store, subject)
         return load, combine
 
-    def _inverse(self, load: memref.LoadOp, started: memref.StoreOp) -> AccessInverse:
+    def _inverse(self, load: memref.LoadOp, init_store: memref.StoreOp) -> AccessInverse:
         """Requirement 5: all computed elements are loaded, and no others."""
         reduction, epilogue, buffer = self.reduction_block, self.epilogue_block, load.memref
         subject = block_text(epilogue)
         inverse = inverse_in_block(epilogue, list(load.indices))
         if isinstance(inverse, Violation):
             self.refuse(5, inverse, load, subject)
-        left = conditions_left(reduction, inverse.conditions([Index.of(index) for index in started.indices]))
+        left = conditions_left(reduction, inverse.conditions([Index.of(index) for index in init_store.indices]))
         if left.positives or left.zeros:
             self.refuse(5, f"it may not load every element of {buffer_name(buffer)} that is computed", load, subject)
         writes = [a for a in accesses(reduction) if a.is_write and a.buffer is buffer and not a.in_init]

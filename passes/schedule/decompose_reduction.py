@@ -43,7 +43,7 @@ class DecomposeReductionPlan(Plan):
     loop: ForOp
     repeated: tuple[ForOp, ...]
     as_before: bool
-    """No loop of the block is one of the reduction, so each iteration starts distinct elements."""
+    """No `repeated` loop is one of the reduction, so each iteration starts distinct elements."""
     guards: tuple[tuple[Index, Index], ...]
     used: tuple[SSAValue, ...]
 

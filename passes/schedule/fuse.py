@@ -33,7 +33,7 @@ class Fuse(Primitive, Plan):
     1. the loops form a perfect nest in the given order
     2. the loops are serial: a single loop, which becomes serial, is not bound to threads
     3. the extent of an inner loop does not depend on an outer one
-    4. no loop that runs a reduction again is fused with a loop of it: from its start
+    4. no loop that runs a reduction again is fused with a loop of it: from the init
 
     Old loop values become quotients and remainders of the new one, also by run-time extents; such an extent of an inner
     loop is clamped at 0 if it may be negative. Annotations are joined; the outer loop decides for a common key.

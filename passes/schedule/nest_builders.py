@@ -116,7 +116,7 @@ def if_all_hold(
 
 
 def init_operations(block: BlockOp, values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
-    """Copies over other iterators; reduce iterators are 0."""
+    """Copies of the init over other iterators; reduce iterators are 0."""
     if block.init is None:
         raise InternalError(f'block "{block.label}" has no init')
     used = {operand for op in block.init.body.walk() for operand in op.operands}
@@ -291,7 +291,7 @@ def only_child_block(primitive: Primitive, loop: ForOp | BlockOp) -> BlockOp:
 
 @dataclass(frozen=True)
 class IterDomain:
-    """Values after the move: `lower + step * v` for a new induction variable v below `extent`."""
+    """Values: `lower + step * v` for a new induction variable v below `extent`."""
 
     lower: Index
     extent: int | SSAValue

@@ -32,7 +32,7 @@ from weft.passes.index_builders import (
     number_attribute,
 )
 from weft.passes.schedule.caching import buffer_extents, extents_of, free_label, insert_alloc, memref_type, new_alloc
-from weft.passes.schedule.checks import unwritten_element, why_not_divisible
+from weft.passes.schedule.checks import unwritten_element, why_not_complete_or_reduction
 from weft.passes.schedule.dominance import why_not_dominating
 from weft.passes.schedule.nest_builders import (
     extent_value,
@@ -396,7 +396,7 @@ class PadEinsum(RecheckedPrimitive):
 
     def _require_computation(self) -> None:
         block = self.block
-        self.require(2, why_not_divisible(block))
+        self.require(2, why_not_complete_or_reduction(block))
         for op in block.body.walk():
             if not is_pure(op) and not isinstance(op, memref.LoadOp | memref.StoreOp | InitOp | AccessRegionOp):
                 self.refuse(2, f"it contains {op_name(op)}", op)

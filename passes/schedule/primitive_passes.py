@@ -30,7 +30,7 @@ from weft.support.errors import CompileError
 _BLOCK = "The name of the block."
 _BLOCKS = "The names of the blocks."
 _AT = "The name of the block that `loop` is around."
-_FUNC = "The function that holds the block, where several functions hold one of that name."
+_FUNC = "The function that contains the block, if several contain one of that name."
 _LOOP_OR_BLOCK = "The position of a loop around `block`, from 0, the outermost one: it is used in place of the block."
 _OTHER_BLOCKS = "The names of further blocks."
 

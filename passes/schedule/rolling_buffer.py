@@ -32,7 +32,7 @@ from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import IterKind, LoopKind
 from weft.passes.index_builders import erase_if_unused, index_before
 from weft.passes.schedule.caching import buffer_at, extents_of, free_label, memref_type, replace_alloc
-from weft.passes.schedule.checks import why_not_divisible
+from weft.passes.schedule.checks import why_not_complete_or_reduction
 from weft.passes.schedule.nest_builders import own_loops, rebind, set_guards, set_loop_extent
 from weft.passes.schedule.primitive import Plan, operation_text, owner_text
 from weft.passes.schedule.trial_application import RecheckedPrimitive
@@ -53,7 +53,7 @@ class RollingWindow:
     """Over the loops around `rows`."""
 
     @property
-    def shared(self) -> int:
+    def overlap(self) -> int:
         """Least number of indices that the previous iteration has computed."""
         return self.extent - self.step
 
@@ -243,11 +243,11 @@ class RollingBufferPlan(Plan):
         if not isinstance(first, BlockOp):
             raise InternalError("the copy of a block is not a block")
         first.block_name = StringAttr(free_label(function_of(block), f"{self.block.label}_first"))
-        set_loop_extent(own_loops(first)[at], window.shared)
+        set_loop_extent(own_loops(first)[at], window.overlap)
         set_guards(first, [*guards_of(first), (Index.of(window.loop.induction_variable), Index({}, 1))])
         rows = own_loops(block)[at]
         set_loop_extent(rows, window.step)
-        row = Index.of(rows.induction_variable) + window.shared
+        row = Index.of(rows.induction_variable) + window.overlap
         rebind(block, {rows.induction_variable: row})
         if (guard := window.new_rows(window.lower + row)) is not None:
             set_guards(block, [*guards_of(block), guard])
@@ -287,15 +287,15 @@ class RollingBuffer(RecheckedPrimitive):
        is complete or a reduction, writes no other buffer, and immediately precedes all readers
     3. loops are around the block and all that read the buffer: no reduction of the block continues in them
     4. a dimension moves by less than it spans, and no other moves with it: it advances with one of these loops that is
-       serial, and never moves back; guards of the block are on elements
+       serial or unrolled, and never moves back; guards of the block are on elements
     5. the elements that an iteration reads are in its window
     6. an element has the same value in every iteration that computes it: the inputs of the block do not change in the
        loop, or are computed only from such values
     7. loops that run in parallel stay independent
 
-    The outermost such loop is chosen, and its dimension is indexed modulo the extent of a window. Overlaps along loops
-    inside of it are not recomputed either, but not folded. A block `<block>_first` computes what the first window
-    shares with later ones. Every stage in a chain of stages can be rolled.
+    The outermost such loop is chosen, and its dimension is indexed modulo the extent of a window. Along loops inside
+    of it, overlaps are not recomputed either; the dimensions stay whole. A block `<block>_first` computes what the
+    first window shares with later ones. All stages of a chain can be rolled.
 
     ```mlir
     %B = memref.alloc() : memref<10xf32>
@@ -333,7 +333,7 @@ class RollingBuffer(RecheckedPrimitive):
         others = [buffer_name(other) for other in buffers_written(block) if other is not buffer]
         if others:
             self.refuse(2, f"it writes {', '.join(others)} too")
-        self.require(2, why_not_divisible(block))
+        self.require(2, why_not_complete_or_reduction(block))
         for use in buffer.uses:
             user = use.operation
             if not isinstance(user, memref.LoadOp | memref.StoreOp | AccessRegionOp):
@@ -427,7 +427,7 @@ class RollingBuffer(RecheckedPrimitive):
     def _recomputes(self, block: BlockOp) -> bool:
         """Whether equal inputs give equal results in each run: it alone writes temporaries, with distinct elements, and
         no reduction continues in loops around the rolled block."""
-        if why_not_divisible(block) is not None:
+        if why_not_complete_or_reduction(block) is not None:
             return False
         around = {loop.induction_variable for loop in loops_around(self.block)}
         reduced = zip(block.kinds, bindings_of(block), strict=True)

@@ -169,7 +169,7 @@ class SamplePerfectTile(Sampler):
 @dataclass(frozen=True)
 class SamplePartitionedTile(Sampler):
     """Draw n factors whose product is the extent of a loop, uniformly among the tilings whose factors from a position
-    on multiply to a multiple of a number. Position 0 with the number 1 permits every tiling.
+    on multiply to a multiple of a number.
 
     Requirements:
     1. the extent is static and a positive multiple of the number of the second part, at most 2^40

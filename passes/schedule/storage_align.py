@@ -46,8 +46,8 @@ class StorageAlign(Primitive):
     4. the factor is positive, the offset less than it: the offset is at least 0
     5. no access assumes that the buffer has no gaps: only loads, stores, and pointers with strides use it
 
-    The stride, in elements, is the least that fits when the buffer is flattened; a size that is known only at run time
-    even then stays. Rows at a stride that is not a power of two do not map to the same memory banks or cache sets.
+    The stride, in elements, is the least that fits when the buffer is flattened. If extents are dynamic even then, no
+    stride is padded. Rows at a stride that is not a power of two do not map to the same memory banks or cache sets.
 
     ```mlir
     %Y = memref.alloc() : memref<128x128xf32>

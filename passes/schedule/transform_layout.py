@@ -241,7 +241,7 @@ class TransformLayoutPlan(Plan):
         if self.padding is not None and self.filling is not None:
             self.filling.rewrite(self.layout, self.padding)
         written = None if self.filling is None else self.filling.nest.block
-        follow(self.buffer, self.layout, written)
+        rewrite_uses(self.buffer, self.layout, written)
         new = self._retyped()
         if self.padding is not None and self.place is not None:
             for piece in self.pieces:
@@ -284,8 +284,8 @@ class TransformLayoutPlan(Plan):
         return outermost
 
 
-def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None:
-    """The store of the block `written` already has the new indices."""
+def rewrite_uses(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None:
+    """Except the store of the block `written`, which has the new indices."""
     users = dict.fromkeys(use.operation for use in buffer.uses)
     function = function_of(next(iter(users)))
     known: dict[tuple[Block, Index], SSAValue] = {}
@@ -295,20 +295,24 @@ def follow(buffer: SSAValue, layout: LayoutMap, written: BlockOp | None) -> None
                 known.setdefault((op.parent, Index.of(op.result)), op.result)
         elif isinstance(op, memref.LoadOp | memref.StoreOp):
             if isinstance(op, memref.LoadOp) or op.parent_op() is not written:
-                _follow_access(op, layout, known)
+                _rewrite_access(op, layout, known)
         elif isinstance(op, AccessRegionOp):
-            _follow_region(op, layout)
+            _rewrite_region(op, layout)
         elif isinstance(op, memref.DimOp):
-            _follow_dimension(op, layout)
+            _rewrite_dim(op, layout)
         elif isinstance(op, AssumeShapeOp):
-            order = [_bare(layout, at) for at, extent in enumerate(layout.old_extents) if not extent.is_constant]
+            order = [
+                _unchanged_dimension(layout, at)
+                for at, extent in enumerate(layout.old_extents)
+                if not extent.is_constant
+            ]
             moved = dict(zip(order, op.values, strict=True))
             op.operands = [op.buffer, *(moved[at] for at in sorted(moved))]
         else:
             raise InternalError(f"{op.name} cannot follow a layout")
 
 
-def _follow_access(
+def _rewrite_access(
     op: memref.LoadOp | memref.StoreOp, layout: LayoutMap, known: dict[tuple[Block, Index], SSAValue]
 ) -> None:
     old = list(op.indices)
@@ -335,7 +339,7 @@ def _visible(op: Operation, index: Index, known: dict[tuple[Block, Index], SSAVa
     return None
 
 
-def _follow_region(op: AccessRegionOp, layout: LayoutMap) -> None:
+def _rewrite_region(op: AccessRegionOp, layout: LayoutMap) -> None:
     """The region becomes the box around its new elements, or is dropped if the corner has no expression."""
     steps = Block(arg_types=[index.type for index in layout.inputs]).args
     sizes: dict[SSAValue, int] = dict(zip(steps, op.box_sizes, strict=True))
@@ -358,17 +362,17 @@ def _follow_region(op: AccessRegionOp, layout: LayoutMap) -> None:
     set_corner(op, corners, extents)
 
 
-def _follow_dimension(op: memref.DimOp, layout: LayoutMap) -> None:
+def _rewrite_dim(op: memref.DimOp, layout: LayoutMap) -> None:
     at = Index.of(op.index).constant
     extent = layout.old_extents[at]
     if not is_temporary(op.source) and not extent.is_constant:
-        op.operands[1] = constant_before(_bare(layout, at), op)
+        op.operands[1] = constant_before(_unchanged_dimension(layout, at), op)
         return
     op.result.replace_all_uses_with(index_before(extent, op, op.result.name_hint))
     Rewriter.erase_op(op)
 
 
-def _bare(layout: LayoutMap, at: int) -> int:
+def _unchanged_dimension(layout: LayoutMap, at: int) -> int:
     wanted = layout.inputs[at]
     holders = [place for place, index in enumerate(layout.results) if index.depends_on([wanted])]
     return holders[0] if len(holders) == 1 and layout.results[holders[0]].single_value is wanted else -1
@@ -418,7 +422,7 @@ class TransformLayout(RecheckedPrimitive):
         buffer = buffer_at(self, block, *self.buffer)
         with self.deciding(2):
             layout = self._layout(buffer)
-            self._require_followers(buffer, layout)
+            self._require_rewritable_uses(buffer, layout)
             missed = layout.missed_index()
         if missed is None:
             return TransformLayoutPlan(buffer, layout)
@@ -483,7 +487,7 @@ class TransformLayout(RecheckedPrimitive):
             self.require(5, None if isfinite(constant.value.data) else f"{value} is not a value of type {element}")
         return LayoutPadding(constant, element)
 
-    def _require_followers(self, buffer: SSAValue, layout: LayoutMap) -> None:
+    def _require_rewritable_uses(self, buffer: SSAValue, layout: LayoutMap) -> None:
         name = buffer_name(buffer)
         if not isinstance(memref_type(buffer).layout, NoneAttr):
             self.refuse(6, f"{name} is {buffer.type}: its strides are the caller's")
@@ -504,7 +508,7 @@ class TransformLayout(RecheckedPrimitive):
             detail = f"{name} is a parameter whose memory others access in its present layout"
             self.require(6, found_overlapping(detail, buffer, other))
         for at, extent in enumerate(layout.old_extents):
-            if not extent.is_constant and _bare(layout, at) < 0:
+            if not extent.is_constant and _unchanged_dimension(layout, at) < 0:
                 detail = f"dimension {at} of parameter {name} has an extent that callers give, but does not stay whole"
                 self.refuse(6, detail)
         caller = self._caller()

@@ -90,7 +90,7 @@ class ConvertSchedToTransformPass(ModulePass):
 
 
 def transform_script(source: ModuleOp, trace: sched.FuncOp, promises: Sequence[str]) -> str:
-    """The effect of a trace on the block loops of `source`."""
+    """A script with the effect of a trace on `source`, as text."""
     payload = Payload(source, promises, 0)
     payload.schedule.replay(trace)
     return str(script_of(payload, steps_of(trace)))

@@ -36,8 +36,8 @@ Size: TypeAlias = "int | IntHandle"
 
 @dataclass(frozen=True)
 class Param:
-    """A value, and its sampled integer, if any. A value of the payload is its type, which is all that
-    operations read."""
+    """A value, and its sampled integer, if any. Its type represents a value of the payload, because operations read
+    no more."""
 
     value: Attribute
     drawn: IntHandle | None = None

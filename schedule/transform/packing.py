@@ -39,7 +39,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
     if len(sizes) != len(target.loops):
         raise interpreter.failure(op, f"{len(sizes)} sizes for {len(target.loops)} dimensions", target)
     if any(size < 0 for size in sizes):
-        raise interpreter.failure(op, f"the sizes {list(sizes)} are not negative", target)
+        raise interpreter.failure(op, f"sizes are at least 0, got {list(sizes)}", target)
     packed = [dimension for dimension, size in enumerate(sizes) if size]
     extents = [extent_of(interpreter, loop_of(interpreter, target, dimension)) for dimension in packed]
     if None in extents:

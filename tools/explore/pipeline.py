@@ -32,7 +32,7 @@ from weft.passes.schedule.apply_schedule import ApplySchedulePass
 from weft.passes.tir.flat_signature import state_parameter_accesses
 from weft.passes.tir.tir_state_preconditions import StatePreconditionsPass
 from weft.schedule.schedule import Schedule
-from weft.schedule.traces import LOOKING, calls_of, steps_of
+from weft.schedule.traces import NON_REWRITING, calls_of, steps_of
 from weft.support.build_options import BuildOptions
 from weft.support.errors import CompileError
 from weft.support.packages import installed_universe
@@ -304,7 +304,7 @@ def step_items(trace: sched.FuncOp) -> list[Item]:
         calls = [str(step) for step in steps_of(trace)]
     for step, call in zip(steps_of(trace), calls, strict=True):
         pending.append(step)
-        if not isinstance(step, LOOKING):
+        if not isinstance(step, NON_REWRITING):
             items.append(StepItem(tuple(pending), call, f"A step of @{trace.sym_name.data}"))
             pending = []
     return items

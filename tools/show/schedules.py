@@ -10,7 +10,7 @@ from weft.dialects import sched
 from weft.dialects.traversal import copy_of
 from weft.passes.module_edits import functions_of
 from weft.passes.schedule.replay import Replay, step_name
-from weft.schedule.traces import LOOKING, calls_of, steps_of
+from weft.schedule.traces import NON_REWRITING, calls_of, steps_of
 from weft.support.errors import CompileError, ScheduleError
 from weft.tools.printing import text_of
 from weft.tools.show.buffers import buffer_rows
@@ -40,7 +40,7 @@ def schedule_steps(module: ModuleOp, trace: sched.FuncOp, origin: str, target: T
         except (CompileError, ScheduleError) as error:
             failure = f"{call}\n{error}"
             break
-        if not isinstance(step, LOOKING):
+        if not isinstance(step, NON_REWRITING):
             positions.append(_position(copy, shown, step_name(step), tuple(pending), target))
             pending = []
     title = ", ".join(f"@{name}" for name in shown) or f"@{trace.sym_name.data}"

@@ -587,7 +587,7 @@ func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> t
 }
 transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
-  // expected-error@+1 {{transform.structured.pack on linalg.matmul: the sizes [4, 4, -2] are not negative}}
+  // expected-error@+1 {{transform.structured.pack on linalg.matmul: sizes are at least 0, got [4, 4, -2]}}
   %p = transform.structured.pack %mm packed_sizes = [4, 4, -2] : (!transform.any_op) -> !transform.any_op
   transform.yield
 }
