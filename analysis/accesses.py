@@ -2,7 +2,7 @@
 docs/decisions/0003-set-questions-as-one-conjunction.md.
 
 Guards, conditions of `scf.if` and the first reduction step of a `tir.init` become conditions. A non-affine index (a
-loaded subscript, a product of values) stays opaque. Other ops than loads and stores access whole buffers
+loaded subscript, a product of values) stays opaque. Ops without indices access whole buffers
 (`weft.dialects.effects`). An opaque op reads and writes every buffer that it can reach, and `WORLD`.
 """
 

@@ -26,7 +26,7 @@ from weft.analysis.block_scopes import (
     updates_in_place,
     why_not_complete,
 )
-from weft.analysis.choices import Choice
+from weft.analysis.choices import Selection
 from weft.analysis.index import Index
 from weft.analysis.integer_ranges import range_of
 from weft.analysis.reductions import why_not_reduction
@@ -101,7 +101,7 @@ def _chooses_freely(block: BlockOp) -> bool:
     return choice is not None and choice.why_in_order() is None
 
 
-def choice_of(block: BlockOp) -> Choice | None:
+def choice_of(block: BlockOp) -> Selection | None:
     """The selections of a block whose stores all select an old or a new value."""
     stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp) and not is_in_init(op, block)]
     accumulators = {store.memref for store in stores}
@@ -120,7 +120,7 @@ def choice_of(block: BlockOp) -> Choice | None:
             if _is_old_value(old, store) and not _depends_on(new, accumulators):
                 values.append((old, new))
                 break
-    return Choice(tuple(selects), tuple(values)) if len(values) == len(stores) else None
+    return Selection(tuple(selects), tuple(values)) if len(values) == len(stores) else None
 
 
 def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
@@ -151,7 +151,7 @@ class Update:
     """None if the combining op computes the term itself (`fma`)."""
     operation: type[Operation] | None
     """None if the stored value is a choice between old value and term (`select`)."""
-    choice: Choice | None = None
+    choice: Selection | None = None
     """Set if the choice is proved to be commutative."""
 
     @property
@@ -251,7 +251,7 @@ class PatternKind(Enum):
     REDUCTION = auto()
     """Terms are combined, in any order, into elements that only spatial iterators index."""
     CONTRACTION = auto()
-    """A sum of products of two elements; each index is a single iterator, a constant, or over symbols only."""
+    """A sum of products of two elements; each index is at most one iterator or symbol, plus a constant."""
     CONVOLUTION = auto()
     """A sum of products of two elements, one of them indexed by the sum of a spatial and a reduce iterator."""
     WINDOW = auto()

@@ -371,12 +371,12 @@ def precedes(first: Operation, second: Operation) -> bool:
     while op is not None:
         for other in path:
             if other.parent is op.parent and other is not op and isinstance(op.parent, Block):
-                return bool(standing_before((op,), other))
+                return bool(preceding((op,), other))
         op = op.parent_op()
     return False
 
 
-def standing_before(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
+def preceding(operations: Collection[Operation], place: Operation | None) -> set[Operation]:
     """The `operations`, in one block, that precede `place` (None: the end). Searches in both directions to find
     neighbours among thousands of ops early."""
     if place is None:

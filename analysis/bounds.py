@@ -260,8 +260,8 @@ class Bounds:
         dimension: int,
         beyond: Index,
     ) -> list[tuple[KnownExtent, ...]] | None:
-        """Alternatives that exclude bad values of `keep`; empty if too many. Raises `CompileError` if all sizes of 1
-        and more are bad."""
+        """Alternatives that exclude bad values of `keep`; empty if none are bad, None if too many. Raises
+        `CompileError` if all sizes of 1 and more are bad."""
         known = Question(own=(), opaque=numbers)
         for value in keep:
             known.row(Index({value: 1}), known.naming(""))

@@ -28,7 +28,7 @@ class _Unknown(Exception):
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """Selections of a block that store the old value of an accumulator or a new one."""
 
     selects: tuple[arith.SelectOp, ...]

@@ -177,7 +177,7 @@ class Constant(Pattern):
 
 
 @dataclass(frozen=True, eq=False)
-class OperatorPattern(Pattern):
+class CallPattern(Pattern):
     name: str
     operands: tuple[Any, ...]
     attributes: Mapping[str, object]
@@ -401,7 +401,7 @@ def op(name: str, *operands: object, result: int = 0, **attributes: object) -> P
             raise CompileError(
                 f"pattern {name}: there is no attribute '{unknown_one}'{did_you_mean(unknown_one, known)}"
             )
-    return OperatorPattern(name, tuple(_operand(name, operand) for operand in operands), attributes, result)
+    return CallPattern(name, tuple(_operand(name, operand) for operand in operands), attributes, result)
 
 
 def _operand(name: str, operand: object) -> object:

@@ -123,7 +123,7 @@ _UNEQUAL, _LESS = 1, 2
 
 
 def is_symbol(value: SSAValue) -> bool:
-    """Whether a value is a parameter, or an extent of one."""
+    """Whether a value is a parameter, or an extent."""
     if type(value) is BlockArgument:
         return type(value.block.parent_op()) is FuncOp
     return type(value.owner) is memref.DimOp

@@ -25,7 +25,7 @@ from weft.dialects.te import Combiner, ComputeOp, ReduceOp, YieldOp
 from weft.dialects.te_extern import ExternOp
 
 
-class Access(IntEnum):
+class ReadKind(IntEnum):
     """Accesses to a tensor, over all stages between it and the results, in increasing order."""
 
     ELEMENTWISE = auto()
@@ -75,7 +75,7 @@ class ChannelAxes:
 @dataclass(frozen=True)
 class OperatorPattern:
     kind: OperatorKind
-    accesses: tuple[Access, ...]
+    accesses: tuple[ReadKind, ...]
     channels: ChannelAxes | None = None
     """Set for sums of products of the first two operands, plus at most a bias per channel."""
     moves: bool = False
@@ -89,11 +89,11 @@ class OperatorPattern:
 def operator_pattern(function: FuncOp) -> OperatorPattern:
     # Other parameters are extents, which are not operands of the operator.
     tensors = [argument for argument in function.args if isinstance(argument.type, TensorType)]
-    opaque = OperatorPattern(OperatorKind.OPAQUE, (Access.SHARED,) * len(tensors))
+    opaque = OperatorPattern(OperatorKind.OPAQUE, (ReadKind.SHARED,) * len(tensors))
     returned = function.get_return_op()
     if returned is None or any(isinstance(op, ExternOp) for op in function.body.block.ops):
         return opaque
-    on_the_way = {value: Access.ELEMENTWISE for value in returned.arguments}
+    on_the_way = {value: ReadKind.ELEMENTWISE for value in returned.arguments}
     combined: set[SSAValue] = set()
     """Tensors of which a stage combines several elements."""
     kind, contractions, reductions = OperatorKind.ELEMENTWISE, 0, 0
@@ -104,16 +104,16 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
             continue
         reads = list(_reads(stage))
         reduces = [op for op in stage.walk() if isinstance(op, ReduceOp)]
-        if any(_is_product(op) for op in reduces) and any(access >= Access.WINDOW for _, access in reads):
+        if any(_is_product(op) for op in reduces) and any(access >= ReadKind.WINDOW for _, access in reads):
             contractions += 1
-            is_last = max(uses) == Access.ELEMENTWISE or combined.issuperset(stage.results)
+            is_last = max(uses) == ReadKind.ELEMENTWISE or combined.issuperset(stage.results)
             if not is_last or len(reduces) > 1:
                 return opaque
         elif reduces:
             reductions += 1
         for tensor, access in reads:
             on_the_way[tensor] = max(access, *uses, on_the_way.get(tensor, access))
-            of_read = OperatorKind.BROADCAST if access is Access.TABLE else min(access, OperatorKind.INJECTIVE)
+            of_read = OperatorKind.BROADCAST if access is ReadKind.TABLE else min(access, OperatorKind.INJECTIVE)
             kind = max(kind, OperatorKind(of_read))
         if not reduces:
             read = [tensor for tensor, _ in reads]
@@ -122,13 +122,13 @@ def operator_pattern(function: FuncOp) -> OperatorPattern:
         return opaque
     if contractions or reductions:
         kind = OperatorKind.CONTRACTION if contractions else OperatorKind.REDUCTION
-    accesses = tuple(on_the_way.get(tensor, Access.ELEMENTWISE) for tensor in tensors)
+    accesses = tuple(on_the_way.get(tensor, ReadKind.ELEMENTWISE) for tensor in tensors)
     moves = all(_is_moved(value) for stage in stages for value in _elements(stage))
     is_cheap = not any(_is_elementary(op) for stage in stages for op in stage.walk())
     return OperatorPattern(kind, accesses, _channels(stages, tensors, returned), moves, _rounds_once(stages), is_cheap)
 
 
-def _reads(stage: ComputeOp) -> Iterator[tuple[SSAValue, Access]]:
+def _reads(stage: ComputeOp) -> Iterator[tuple[SSAValue, ReadKind]]:
     axes = list[SSAValue](stage.indices)
     long: set[SSAValue] = {axis for axis, extent in zip(axes, stage.extents, strict=True) if extent != 1}
     for op in stage.walk():
@@ -147,26 +147,26 @@ def _reduce_axes(op: ExtractOp, stage: ComputeOp) -> set[SSAValue]:
     return found
 
 
-def _access(read: ExtractOp, axes: list[SSAValue], long: set[SSAValue], reduced: set[SSAValue]) -> Access:
+def _access(read: ExtractOp, axes: list[SSAValue], long: set[SSAValue], reduced: set[SSAValue]) -> ReadKind:
     indices = [Index.of(index) for index in read.indices]
     sources = [index.sources() for index in indices]
     if reduced:
         if any(source & reduced and source & long for source in sources):
-            return Access.WINDOW
-        return Access.REDUCED if long <= set[SSAValue]().union(*sources) else Access.SHARED
+            return ReadKind.WINDOW
+        return ReadKind.REDUCED if long <= set[SSAValue]().union(*sources) else ReadKind.SHARED
     if any(sources) and _is_small(read.tensor) and all(map(_is_of_elements, read.indices)):
-        return Access.TABLE
+        return ReadKind.TABLE
     places: list[int] = []
     for index in indices:
         if index.is_constant:
             continue
         value = index.single_value
         if value is None or value not in axes:
-            return Access.INJECTIVE
+            return ReadKind.INJECTIVE
         places.append(axes.index(value))
     if places != sorted(set(places)):
-        return Access.INJECTIVE
-    return Access.ELEMENTWISE if len(places) == len(indices) == len(axes) else Access.BROADCAST
+        return ReadKind.INJECTIVE
+    return ReadKind.ELEMENTWISE if len(places) == len(indices) == len(axes) else ReadKind.BROADCAST
 
 
 _TABLE_ELEMENTS: Final = 256

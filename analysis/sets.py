@@ -1,10 +1,10 @@
-"""Integer sets: whether a point satisfies a conjunction of constraints on index expressions. See
+"""Integer sets: satisfiability of conjunctions of constraints on index expressions. See
 docs/decisions/0003-set-questions-as-one-conjunction.md.
 
 A `System` is a conjunction of linear constraints over *variables* (any hashable key: a loop variable, that of the
-second instance, a symbol). Quotients and remainders by constants are bounded variables. Emptiness is decided exactly
-within a budget of isl operations (Verdoolaege, "isl: An Integer Set Library for the Polyhedral Model", ICMS 2010);
-past it, `NotProved` is raised.
+second instance, a symbol). Quotients and remainders by constants are bounded variables. Emptiness is decided exactly,
+except for products and quotients of symbols, within a budget of isl operations (Verdoolaege, "isl: An Integer Set
+Library for the Polyhedral Model", ICMS 2010); past it, `NotProved` is raised.
 
 Products and quotients by a symbol are cases (docs/decisions/0010-symbols.md): *parts* `whole == divisor * quotient +
 rest` with the same divisor, which is at least 1, satisfy
@@ -491,8 +491,7 @@ class System:
             yield self._with(zeros=zeros)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
-        """Minimum and maximum. Raises `NotProved` also for quotients by symbols, which make the set an
-        over-approximation."""
+        """Minimum and maximum; None if empty or unbounded. Raises `NotProved` also for quotients by symbols."""
         points = self.projection([variable])
         if within_budget(points.is_empty):
             return None

@@ -24,7 +24,7 @@ from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan, panels, parted
+from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan, panels, split_by_residue
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -122,7 +122,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         roles.data_position,
         piece,
         made_by=MadeBy.INLINED_PRODUCER if is_inlined else MadeBy.ONLY_PRODUCER,
-        layout=parted(len(roles.data.indices), step) if is_parted else (),
+        layout=split_by_residue(len(roles.data.indices), step) if is_parted else (),
         # Rows start at cache lines: fewer vectors span two.
         align=tile.lanes if is_parted else 0,
         nest=Nest((None, tile.lanes)),

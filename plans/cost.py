@@ -41,15 +41,13 @@ class Work:
 
 @dataclass
 class Cost:
-    """An estimate: `cycles` of wall time, bytes by level, and the bounds of the cycles: the time of one part of a core
-    that does not wait for others.
+    """An estimate: `cycles` of wall time, bytes by level, and the bounds of the cycles: the time of each unit of a core
+    alone.
     """
 
     cycles: float = 0.0
     bytes_beyond_l1: float = 0.0
-    """Bytes from beyond L1."""
     bytes_beyond_l2: float = 0.0
-    """Bytes from beyond L2."""
     memory_bytes: float = 0.0
     """Bytes from beyond L3, or L2 if that is larger."""
     page_misses: float = 0.0

@@ -196,7 +196,7 @@ BLOCKS: Final = TileCosts(vector=0.25, element=0.25, remainder=1.05)
 FLAT_ROWS: Final = 1.03
 """Factor of `BLOCKS` if a tile continues from row to row: its pixels are not one stride apart."""
 
-# Layouts of images (docs/decisions/0086-minimal-filtering.md).
+# Layouts of images, in scalar multiply-adds (docs/decisions/0086-minimal-filtering.md).
 
 BLOCK_VECTORS: Final = (2, 3, 5, 1)
 """Vectors of channels in a block, in order of preference: with two or three, loads keep up with multiply-adds, and

@@ -1,4 +1,4 @@
-"""Costs of layouts of images and of algorithms of convolutions, in multiply-adds."""
+"""Costs of layouts of images and of algorithms of convolutions, in scalar multiply-adds."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class ExtentBound:
 @dataclass(frozen=True)
 class Factor:
     """A factor: its position among the buffers read, the dimension that the row or column indexes, and whether
-    consecutive ones are contiguous.
+    elements along it are contiguous.
     """
 
     position: int
@@ -145,8 +145,8 @@ def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | N
 
 @dataclass(frozen=True)
 class ConvolutionRoles:
-    """`out[shared, pixels, channels] += data[shared, pixels + window, reduced] * kernel[shared, channels, reduced]`,
-    dimensions in any order. Iterators are positions in the block.
+    """`out[shared, pixels, channels] += data[shared, pixels + window, inputs] * kernel[shared, channels, window,
+    inputs]`, dimensions in any order. Iterators are positions in the block.
     """
 
     data: Operand
@@ -165,8 +165,9 @@ class ConvolutionRoles:
     shared: tuple[int, ...]
     """Spatial iterators of both operands (groups, the channels of depthwise convolutions), and of neither."""
     reduced: tuple[int, ...]
+    """Window and input channels."""
     extents: tuple[int, ...]
-    """The extents of the iterators. Symbolic extents are 1 for batches and `fitted.SYMBOLIC_PIXELS` for rows and
+    """The extents. Symbolic extents are 1 for batches and `fitted.SYMBOLIC_PIXELS` for rows and
     columns."""
     symbolic: frozenset[int]
     """The iterators of symbolic extent."""
@@ -196,7 +197,7 @@ class ConvolutionRoles:
         return self.symbolic <= {*self.pixels}
 
     def data_extents(self) -> list[int]:
-        """Symbolic extents exclude elements between windows."""
+        """Symbolic extents count from the first element read to the last."""
         extents: list[int] = []
         for extent, index in zip(self.data.type.get_shape(), self.data.indices, strict=True):
             if extent < 0:

@@ -61,7 +61,7 @@ def moved_last(rank: int, at: int) -> Layout:
     return digits_of([*(dimension for dimension in range(rank) if dimension != at), at])
 
 
-def parted(rank: int, step: int) -> Layout:
+def split_by_residue(rank: int, step: int) -> Layout:
     """The last dimension split by residue modulo `step`: elements `step` apart become consecutive."""
     return (*digits_of(range(rank - 1)), Digit(rank - 1, 1, step), Digit(rank - 1, step))
 
@@ -173,7 +173,7 @@ class Staged:
     reindexed: tuple[int, ...] = ()
     """Iterators of the block, each a dimension of the copy."""
     recoded: str = ""
-    """The encoding of the operand before it is copied."""
+    """The encoding to which the operand is first recoded."""
     source: Nest | None = None
     """The nest of the block that recodes or pads the operand, per piece of the copy."""
     scope: str = "global"
@@ -201,7 +201,7 @@ class Result:
     """The loop whose iterations copy results."""
     scope: str = "local"
     padded: bool = False
-    """Whether the copy that omits padding replaces another one."""
+    """Whether the block that omits padding is the copy."""
     reindexed: bool = False
     """Whether the accumulator has a dimension per iterator of the block."""
     align: int = 0

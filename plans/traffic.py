@@ -27,7 +27,7 @@ class LoopNest:
     """Loops, outermost first (vectorized and unrolled ones innermost), and operands of the body."""
 
     loops: Sequence[int] = ()
-    """The extents of the loops."""
+    """Extents."""
     operands: Sequence[Operand] = ()
 
 

@@ -37,7 +37,7 @@ most 1/16."""
 _MOST_ALTERNATIVES: Final = 4
 """Limit of the sizes whose maximum is taken at the call; more are replaced by an upper bound."""
 _MOST_PLACEMENTS: Final = 4096
-"""Limit of the number of placements of single buffers for better orders."""
+"""Limit of placements of single buffers in the search for better orders."""
 
 Greatest = tuple[KnownExtent, ...]
 """The maximum of several polynomials."""

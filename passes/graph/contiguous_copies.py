@@ -130,7 +130,7 @@ class _CopyNest:
             found.append(Copied(operand, offset))
         if len(found) == 1:
             return found if is_not_negative(found[0].offset) else ()
-        return found if _lie_side_by_side(found, shapes, EXTENTS.product(result)) else ()
+        return found if _tile_result(found, shapes, EXTENTS.product(result)) else ()
 
     def _iterators(
         self, conditions: Sequence[_Condition], extents: Mapping[SSAValue, KnownExtent]
@@ -200,7 +200,7 @@ def _by_quotient(atom: ExtentOperation) -> KnownExtent:
     return quotient if atom.kind == "floordiv" else subtract(left, multiply(quotient, right))
 
 
-def _lie_side_by_side(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
+def _tile_result(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
     """Each element of the result is in one part, because the loads of the others would be out of bounds."""
     end: KnownExtent = 0
     for part in parts:

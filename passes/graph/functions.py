@@ -208,19 +208,19 @@ def _substitute_preconditions(function: FuncOp, extents: Mapping[str, KnownExten
     """Drops conditions that hold for all sizes."""
     texts = {name: sum_text(extent) for name, extent in extents.items()}
     kept: list[str] = []
-    for fact in preconditions_of(function):
-        replaced = fact.substituted(texts)
+    for precondition in preconditions_of(function):
+        replaced = precondition.substituted(texts)
         if replaced.names:
             kept.append(replaced.text)
         elif not replaced.holds({}):
             values = {name: number for name, number in extents.items() if isinstance(number, int)}
-            raise CompileError.at(function, f"@{function.sym_name.data}: {fact.problem(values)}")
+            raise CompileError.at(function, f"@{function.sym_name.data}: {precondition.problem(values)}")
     function.attributes.pop(PRECONDITIONS)
     add_preconditions(function, kept)
 
 
 def add_preconditions(function: FuncOp, texts: Sequence[str]) -> None:
     """Add texts of `CallPrecondition`."""
-    stated = [fact.text for fact in preconditions_of(function)]
+    stated = [precondition.text for precondition in preconditions_of(function)]
     if found := list(dict.fromkeys((*stated, *texts))):
         function.attributes[PRECONDITIONS] = ArrayAttr([StringAttr(text) for text in found])

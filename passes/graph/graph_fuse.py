@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.operator_patterns import Access, OperatorKind, OperatorPattern, operator_pattern
+from weft.analysis.operator_patterns import OperatorKind, OperatorPattern, ReadKind, operator_pattern
 from weft.dialects.graph import FUSED, CallTirOp, ConstantOp, DataflowOp, Tensor, splat_value
 from weft.dialects.graph_shapes import shape_of
 from weft.dialects.graph_traits import Product, ViewLike
@@ -131,12 +131,12 @@ class Patterns:
         if pattern is None or len(op.results) != 1 or pattern.kind > OperatorKind.BROADCAST or not pattern.is_cheap:
             return None
         variable = [at for at, operand in enumerate(op.operands) if not _is_number(operand)]
-        is_elementwise = len(variable) == 1 and pattern.accesses[variable[0]] is Access.ELEMENTWISE
+        is_elementwise = len(variable) == 1 and pattern.accesses[variable[0]] is ReadKind.ELEMENTWISE
         return variable[0] if is_elementwise else None
 
-    def access(self, op: Operation, operand: int) -> Access:
+    def access(self, op: Operation, operand: int) -> ReadKind:
         pattern = self.of(op)
-        return Access.SHARED if pattern is None else pattern.accesses[operand]
+        return ReadKind.SHARED if pattern is None else pattern.accesses[operand]
 
 
 def _is_number(value: SSAValue) -> bool:
@@ -224,7 +224,7 @@ class _Fusion:
         single = Group([op], pattern.kind, pattern.kind is OperatorKind.INJECTIVE)
         if pattern.kind is OperatorKind.REDUCTION:
             reads = zip(op.operand_types, pattern.accesses, strict=True)
-            single.reduces = {type_ for type_, access in reads if access >= Access.REDUCED}
+            single.reduces = {type_ for type_, access in reads if access >= ReadKind.REDUCED}
         group = self._only_user(op)
         if group is not None and self._continues(single, group):
             self._join(single, group)
@@ -264,7 +264,7 @@ class _Fusion:
             if pattern is None or pattern.kind > OperatorKind.BROADCAST or len(op.results) != 1:
                 break
             others = [operand.owner for operand in op.operands if operand is not value]
-            if pattern.accesses[use.index] is not Access.ELEMENTWISE or any(
+            if pattern.accesses[use.index] is not ReadKind.ELEMENTWISE or any(
                 isinstance(owner, Operation) and self._group_of.get(owner) is user for owner in others
             ):
                 break
@@ -324,25 +324,25 @@ class _Fusion:
         if len(group.members) + len(user.members) > MOST_OPERATORS or self._has_too_many_buffers(group, user):
             return False
         uses = [self._patterns.access(use.operation, use.index) for result in group.root.results for use in result.uses]
-        worst = max(uses, default=Access.ELEMENTWISE)
-        if worst > Access.BROADCAST and not producers:
+        worst = max(uses, default=ReadKind.ELEMENTWISE)
+        if worst > ReadKind.BROADCAST and not producers:
             return False
         match group.kind, user.kind:
             case OperatorKind.CONTRACTION, OperatorKind.ELEMENTWISE | OperatorKind.BROADCAST:
-                return self._follow(group, user, Access.ELEMENTWISE)
+                return self._reads_at_most(group, user, ReadKind.ELEMENTWISE)
             case OperatorKind.REDUCTION, OperatorKind.ELEMENTWISE | OperatorKind.BROADCAST:
-                return self._follow(group, user, Access.BROADCAST)
+                return self._reads_at_most(group, user, ReadKind.BROADCAST)
             case OperatorKind.REDUCTION, OperatorKind.REDUCTION:
-                return worst <= Access.REDUCED and group.reduces == user.reduces
+                return worst <= ReadKind.REDUCED and group.reduces == user.reduces
             case ((OperatorKind.CONTRACTION | OperatorKind.REDUCTION), _):
                 return False
             case _, OperatorKind.REDUCTION:
                 # Overlapping windows dequantize an element several times.
-                most = Access.WINDOW if self._is_widening(group) else Access.REDUCED
+                most = ReadKind.WINDOW if self._is_widening(group) else ReadKind.REDUCED
                 return worst <= most and not group.is_injective
             case _, OperatorKind.CONTRACTION:
-                is_read_in_place = worst <= Access.INJECTIVE and group.is_injective
-                return not (is_read_in_place or self._narrows(group) or self._parts_rows(group))
+                is_read_in_place = worst <= ReadKind.INJECTIVE and group.is_injective
+                return not (is_read_in_place or self._narrows(group) or self._reads_rows_out_of_order(group))
             case _:
                 return True
 
@@ -356,7 +356,7 @@ class _Fusion:
         moved = [op for op, of in patterns if of is not None and of.kind is OperatorKind.INJECTIVE]
         return any(_bits(op.results[0]) > _bits(group.root.results[0]) for op in moved)
 
-    def _parts_rows(self, group: Group) -> bool:
+    def _reads_rows_out_of_order(self, group: Group) -> bool:
         """Returns whether a product would read rows of several axes out of memory order, which a copy avoids."""
         if not group.is_injective:
             return False
@@ -377,7 +377,7 @@ class _Fusion:
         operands = {operand for op in members for operand in op.operands} - inside
         return len(operands) + len(user.root.results) > self._most_buffers
 
-    def _follow(self, group: Group, user: Group, most: Access) -> bool:
+    def _reads_at_most(self, group: Group, user: Group, most: ReadKind) -> bool:
         reached: set[SSAValue] = set(group.root.results)
         for op in user.members:
             on_the_way = [at for at, operand in enumerate(op.operands) if operand in reached]
@@ -482,7 +482,7 @@ def _parts(group: Group, patterns: Patterns) -> list[Operation]:
     for op in group.members:
         for at, operand in enumerate(op.operands):
             if isinstance(operand.owner, ConstantOp):
-                is_inside = patterns.access(op, at) <= Access.BROADCAST
+                is_inside = patterns.access(op, at) <= ReadKind.BROADCAST
                 found[operand.owner] = is_inside and found.get(operand.owner, True)
     constants = [op for op, is_inside in found.items() if is_inside and splat_value(op) is not None]
     return [*constants, *group.members]

@@ -324,8 +324,8 @@ class _FunctionLowering(Bufferization):
         results = [(value, parameter) for value, parameter in self.results if parameter not in self.allocated]
         for tensor, buffer in (*self.memory.items(), *results):
             self._tie(buffer, cast("Tensor", tensor.type))
-        for fact in preconditions_of(function):
-            self._extents.assume(fact)
+        for precondition in preconditions_of(function):
+            self._extents.assume(precondition)
 
     def is_allocated(self, returned: SSAValue) -> bool:
         names = (names_in(extent) for extent in shape_at(self.function, cast("Tensor", returned.type)))

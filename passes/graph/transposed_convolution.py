@@ -56,7 +56,7 @@ class _Axis:
         return self.extent + (sum(self.padding) - self.taps + 1)
 
     @property
-    def behind(self) -> int:
+    def after(self) -> int:
         """The number of interleaved results after the wanted ones."""
         more = sum(self.padding) - self.taps + 1
         return more * self.stride - self.before - cast("int", self.extra)
@@ -129,7 +129,7 @@ def _without_zeros(op: Operation) -> Replacement:
     found = made("transpose", [found.results[0]], axes=order)
     shape = (batch, outputs * groups, *(axis.convolved * axis.stride for axis in axes))
     found = made("reshape", [found.results[0]], newshape=DimsAttr(shape))
-    if all(axis.before == 0 == axis.behind for axis in axes):
+    if all(axis.before == 0 == axis.after for axis in axes):
         return found
     places = [2 + at for at in range(len(axes))]
     begins, ends = [axis.before for axis in axes], [axis.end for axis in axes]

@@ -1,4 +1,4 @@
-"""Rules that fold scales, biases and batch norms after a product into its constant weights, and that merge constants.
+"""Rules that fold scales, biases and batch norms into the weights of products, and that merge constants and products.
 
 They round differently: a weight is scaled in float64 and rounded once.
 """

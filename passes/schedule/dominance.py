@@ -12,7 +12,7 @@ from xdsl.dialects import arith, memref
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from weft.analysis.block_scopes import ancestors, function_of, standing_before
+from weft.analysis.block_scopes import ancestors, function_of, preceding
 from weft.analysis.index import Index
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.traversal import captured_values
@@ -38,7 +38,7 @@ def not_dominating(values: Iterable[SSAValue], place: InsertPoint) -> list[SSAVa
         if isinstance(owner, Operation) and owner.parent in following:
             by_home[owner.parent].add(owner)
     for home, operations in by_home.items():
-        known |= standing_before(operations, following[home])
+        known |= preceding(operations, following[home])
     return [value for value in values if value.owner not in known]
 
 

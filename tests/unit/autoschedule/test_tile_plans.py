@@ -17,7 +17,7 @@ from weft.autoschedule.kernels import tiles_in_shared_memory
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.pooling import pooling
 from weft.plans.decisions import Decisions
-from weft.plans.tile_plan import Layout, Split, TilePlan, index_map, moved_last, panels, parted
+from weft.plans.tile_plan import Layout, Split, TilePlan, index_map, moved_last, panels, split_by_residue
 from weft.support.target import Target
 
 CPU = "llvm -mcpu=cascadelake -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"
@@ -131,9 +131,9 @@ def test_decisions_of_a_search_change_the_plan() -> None:
         (panels(2, 1, 16), (3, 2, 5)),
         (panels(2, 1, 16, outermost=True), (2, 3, 5)),
         (moved_last(2, 0), (37, 3)),
-        (parted(2, 2), (3, 1, 18)),
+        (split_by_residue(2, 2), (3, 1, 18)),
     ],
-    ids=["panels", "panels first", "moved last", "parted"],
+    ids=["panels", "panels first", "moved last", "split by residue"],
 )
 def test_layouts(layout: Layout, expected: tuple[int, ...]) -> None:
     assert index_map(layout)(3, 37) == expected
