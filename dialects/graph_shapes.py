@@ -434,8 +434,9 @@ def _is_not_negative(extent: KnownExtent, names: Collection[str] | None, failed:
                     return True
                 break
             case (ExtentOperation(kind="floordiv", left=left, right=int(right)),) if right > 0:
-                # `right` times the quotient is at most the dividend, and at least the dividend minus `right - 1`.
-                least = multiply(subtract(left, right - 1) if factor > 0 else left, factor)
+                # `right` times the quotient is at most the dividend, and at least the dividend minus `right - 1`. The
+                # extent is an integer: `right` times it must exceed `-right`.
+                least = add(multiply(subtract(left, right - 1) if factor > 0 else left, factor), right - 1)
                 rest = subtract(extent, Expression(((monomial, factor),)))
                 if _is_not_negative(add(multiply(rest, right), least), names, failed):
                     return True

@@ -120,11 +120,7 @@ class ModelReport:
 
     def temporary_formula(self, name: str) -> str:
         """The bytes of an arena in symbols of its function; empty if it has none."""
-        buffers = [[parse_extent(text) for text in sizes] for sizes in arena_sizes(self._callers[name])]
-        total: Extent = 0
-        for sizes in buffers:
-            total = add(total, reduce(partial(choose, "max"), sizes))
-        return show_extent(total) if buffers else ""
+        return _sum_of_greatest(arena_sizes(self._callers[name]))
 
     def registered(self, name: str) -> Sequence[str]:
         """The registered functions that a function calls, each once."""
@@ -180,6 +176,17 @@ def _size(type_: object, shape: Sequence[KnownExtent] | None = None) -> int | No
     extents = [extent for extent in (type_.get_shape() if shape is None else shape) if isinstance(extent, int)]
     is_known = len(extents) == len(type_.get_shape()) and min(extents, default=0) >= 0
     return prod(extents) * bytes_of(type_.element_type) if is_known else None
+
+
+def _sum_of_greatest(buffers: Sequence[Sequence[str]]) -> str:
+    """The sum of the greatest extent of each list, not simplified if it has too many factors; empty for no lists."""
+    total: Extent = 0
+    try:
+        for sizes in buffers:
+            total = add(total, reduce(partial(choose, "max"), map(parse_extent, sizes)))
+    except ShapeError:
+        return " + ".join(f"max({', '.join(sizes)})" if len(sizes) > 1 else f"({sizes[0]})" for sizes in buffers)
+    return show_extent(total) if buffers else ""
 
 
 def _labels(function: FuncOp) -> tuple[str, ...]:

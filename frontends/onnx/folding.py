@@ -94,7 +94,7 @@ def _quotient(a: KnownExtent, b: KnownExtent) -> KnownExtent:
         return graph_shapes.floordiv(a, b)
     if is_not_negative(below):
         return graph_shapes.multiply(graph_shapes.floordiv(below, b), -1)
-    over, under = (graph_shapes.choose("max", graph_shapes.floordiv(side, b), 0) for side in (a, below))
+    over, under = (graph_shapes.choose_size("max", graph_shapes.floordiv(side, b), 0) for side in (a, below))
     return graph_shapes.subtract(over, under)
 
 

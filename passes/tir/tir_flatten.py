@@ -67,7 +67,7 @@ from weft.passes.index_builders import (
 )
 from weft.passes.module_edits import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.flat_signature import FlatSignature, ParameterAccesses, call_facts
-from weft.passes.tir.tir_pass import LOCAL, allocate_before, buffer_type, range_of, tir_functions
+from weft.passes.tir.tir_pass import LOCAL, allocate_before, buffer_type, range_of, remembered_ranges, tir_functions
 from weft.support.call_preconditions import CallPrecondition
 from weft.support.errors import CompileError
 from weft.support.names import free_name, new_name
@@ -533,7 +533,7 @@ def _check_call_facts(
         differences = _differences(fact, values)
         if differences is not None:
             if not_negative is None:
-                not_negative = names.not_negative(range_of)
+                not_negative = names.not_negative(remembered_ranges())
                 not_negative |= {n for n in names.values if frozenset({("<=", symbol(n) * -1)}) in own}
             if any(differences <= assumed <= differences | empty for assumed in own):
                 continue

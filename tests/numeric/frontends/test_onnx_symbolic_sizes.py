@@ -43,6 +43,26 @@ def test_rest_of_a_shape_without_common_factors() -> None:
         split(data(2, 5, 7))
 
 
+def test_quotients_of_quotients_stay_small() -> None:
+    """The length after three halvings that round up, as `(n - 1) / 2 + 1`, whose numerator is -1 for n = 0."""
+    lines, last = [], "n"
+    for at in range(3):
+        lines += [f"a{at} = Sub ({last}, one)", f"b{at} = Div (a{at}, two)", f"n{at} = Add (b{at}, one)"]
+        last = f"n{at}"
+    expand = built(f"""main (float[s] x) => (float[p, q] y) {{
+        n = Shape (x)
+        one = Constant <value_ints: ints = [1]> ()
+        two = Constant <value_ints: ints = [2]> ()
+        {" ".join(lines)}
+        area = Mul (n2, n2)
+        per = Div (area, n2)
+        shape = Concat <axis: int = 0> (per, n)
+        y = Expand (x, shape)
+    }}""")
+    for length in (1, 2, 7, 8, 9, 40):
+        np.testing.assert_array_equal(expand(data(length)), np.tile(data(length), (-(-length // 8), 1)))
+
+
 GROUPED = """main (float[b, h, s] q, float[b, g, s] k) => (float[p, r, t] y) {
     heads = Shape <start: int = 1, end: int = 2> (q)
     groups = Shape <start: int = 1, end: int = 2> (k)

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 import weft
 from weft import graph as G
 from weft.driver import model_report
+from weft.driver.model_report import _sum_of_greatest
 from weft.driver.programs import parse
 from weft.driver.work_formulas import SymbolicFunction
 from weft.passes.module_edits import functions_of
@@ -247,6 +248,13 @@ def test_formulas_of_symbols() -> None:
     assert matmul.bytes_formula == "48 * b * s + 128"
     assert report.temporary_formula == "64 * ((16 * b * s + 63) floordiv 64)"
     assert f"{report.temporary_formula} B of temporaries" in str(report)
+
+
+def test_formulas_with_too_many_factors_are_not_simplified() -> None:
+    product = " * ".join(f"({' + '.join(f'{letter}{at}' for at in range(6))})" for letter in "abcd")
+    assert _sum_of_greatest([[product, "n"], ["m"]]) == f"max({product}, n) + (m)"
+    assert _sum_of_greatest([["2 * n", "n + n"], ["3"]]) == "2 * n + 3"
+    assert _sum_of_greatest([]) == ""
 
 
 @pytest.mark.parametrize(("rows", "symbol"), ((1, "few"), (40, "many")))

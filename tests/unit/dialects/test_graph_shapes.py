@@ -206,6 +206,16 @@ def test_a_distance_is_not_negative():
     assert not is_not_negative(choose("max", a - b, b - a - 1))
 
 
+def test_integers_above_minus_one_are_not_negative():
+    for divisor in (2, 3, 4, 16):
+        below = floordiv(1 - N, divisor)  # 0 or less: 0 for n = 0 and n = 1
+        assert is_not_negative(multiply(below, -1)) and choose_size("max", below, 0) == 0
+        assert not is_not_negative(multiply(below, -1) - 1)
+        assert not is_not_negative(floordiv(N + M + 1, divisor) - floordiv(N, divisor) - 1)
+        for n in range(40):
+            assert (1 - n) // divisor <= 0
+
+
 def test_comparisons_of_sums_of_quotients_take_few_steps(monkeypatch: pytest.MonkeyPatch):
     # Sizes of buffers that plan-memory rounds up to whole cache lines, with 10 different extents of a decoder.
     steps = 0
