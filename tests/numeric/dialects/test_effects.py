@@ -152,7 +152,7 @@ PASSED: dict[str, tuple[Steps, str | None]] = {
     "reverse_compute_inline": (lambda s: s.reverse_compute_inline("D"), "OP outside of the blocks of its scope uses T"),
     "cache_read": (lambda s: s.cache_read("D", 0, "local"), "OP outside of the blocks of the scope writes T"),
     "set_scope": (lambda s: s.set_scope("T", 0, "local"), "OP takes all of T"),
-    "storage_align": (lambda s: s.storage_align("T", 0, 0, 4, 1), "without gaps \\[storage_align.5\\]\n  OP may"),
+    "storage_align": (lambda s: s.storage_align("T", 0, 0, 4, 1), "has no gaps \\[storage_align.5\\]\n  OP may"),
     "transform_layout": (
         lambda s: s.transform_layout("T", ("write", 0), lambda i, j: (j, i)),
         "OP works on T in its present layout",

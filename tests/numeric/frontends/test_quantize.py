@@ -52,7 +52,7 @@ def test_errors_are_reported() -> None:
     assert (first.depth, first.columns, second.depth, second.columns) == (64, 48, 48, 32)
     assert 0.001 < first.error < 0.01
     assert first.bytes_before == 64 * 48 * 4 and first.bytes_after == 64 * 48 + 4 * 48 * 4
-    assert "64 x 48" in str(quantized) and "2 weights" in str(quantized)
+    assert "64 x 48" in str(quantized) and "2 weight tensors" in str(quantized)
     x = np.random.default_rng(3).standard_normal((2, 64)).astype("float32")
     exact = weft.build(net())["main"](x)
     found = weft.build(quantized.mod)["main"](x)

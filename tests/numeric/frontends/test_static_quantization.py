@@ -78,7 +78,7 @@ def test_report(quantized: Any) -> None:
     assert 0.0 < first.error < 0.01 and 0.0 < first.output_error < 0.02
     assert first.bytes_after == 12 * 8 + 4 * 8
     text = str(found)
-    assert "output error" in text and "zero point" in text and "2 weights" in text
+    assert "output error" in text and "zero point" in text and "2 weight tensors" in text
     assert str(found.mod).count("graph.quantize") == 2
 
 
