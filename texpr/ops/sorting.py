@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from weft.support.argument_types import shown
 from weft.texpr.expr import BinaryKind, Expr, ExprLike, IterVar, as_expr, binary, error, is_float
@@ -108,6 +109,45 @@ def order_by(
     return extern(others, results, sources, write, name)[0]
 
 
+_MOST_INSERTED: Final = 128
+"""Maximum length of a list that elements are inserted into. Of 5120 elements in the worst order, the first 64 take
+0.09 ms on a Zen 5; in a random order, the first 20 take 7 us. A merge sort takes 0.5 to 0.6 ms."""
+
+
+def _first_in_order(source: Tensor, along: int, descending: bool, count: int, name: str) -> Tensor:
+    """The first `count` indices along an axis in sorted order, as int64, by insertion into a sorted list. An element
+    after the first `count` costs a comparison with the last of the list, and rarely more."""
+    shape = source.shape
+    others = [*shape[:along], *shape[along + 1 :]]
+
+    def write(code: Statements, indices: Sequence[Expr], order: Written) -> None:
+        def at(place: ExprLike) -> list[ExprLike]:
+            return [*indices[:along], place, *indices[along:]]
+
+        def is_before(left: Expr, right: Expr) -> Expr:
+            return precedes(source(*at(left)), source(*at(right)), descending)
+
+        def insert(element: Expr, end: ExprLike) -> None:
+            order.store(element, *at(end))
+            with code.loop(end, "j") as j:
+                place = end - j
+                left = order.load(*at(place - 1))
+                with code.when(is_before(element, left)):
+                    order.store(left, *at(place))
+                    order.store(element, *at(place - 1))
+
+        with code.loop(count, "k") as k:
+            insert(k, k)
+        with (
+            code.loop(shape[along] - count, "k") as k,
+            code.when(is_before(k + count, order.load(*at(count - 1)))),
+        ):
+            insert(k + count, count - 1)
+
+    results = [Result((*shape[:along], count, *shape[along + 1 :]), "int64", name)]
+    return extern(others, results, [source], write, name)[0]
+
+
 def _checked(what: str, data: object, axis: object) -> tuple[Tensor, int]:
     source = numeric(data, f"{what}: data")
     return source, checked_axis(what, axis, source.ndim)
@@ -157,11 +197,14 @@ def topk(data: Tensor, k: Extent, axis: int = -1, largest: bool = True, *, name:
     source, along = _checked("topk", data, axis)
     (count,) = counts(k, "topk: k", 1)
     extent = source.shape[along]
-    if isinstance(extent, int) and isinstance(count, int) and count > extent:
-        raise error(f"topk: k is {count}, but axis {along} of {source.name} has {extent} elements")
-    if not isinstance(count, int):
+    if not isinstance(extent, int) or not isinstance(count, int):
         assume_at_most(count, extent)
-    places = _order(source, along, largest, count, f"{name}_indices")
+    elif count > extent:
+        raise error(f"topk: k is {count}, but axis {along} of {source.name} has {extent} elements")
+    if isinstance(count, int) and count <= _MOST_INSERTED:
+        places = _first_in_order(source, along, largest, count, f"{name}_indices")
+    else:
+        places = _order(source, along, largest, count, f"{name}_indices")
     return _picked(source, places, along, f"{name}_values"), places
 
 
