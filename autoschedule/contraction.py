@@ -212,7 +212,7 @@ def contraction_plan(
     loops = PanelLoops(plan, (tile.columns,), steps_at_once=decisions.choose(_STEPS_TO_TRY, at_once))
     padded = pack_right and ragged
     staged: list[Staged] = []
-    ways = target.processor.l1_ways
+    ways = 1 << (target.processor.l1_ways.bit_length() - 1)  # divides panels, unlike the 12 ways of a Zen 5
     if pack_right:
         at = None if ahead else (loops.part or [loops.panels])[0]
         staged.append(_packed(right, at, tile.columns, tile.lanes, ways, is_left=False, padded=padded))
