@@ -119,3 +119,14 @@ def test_rules_follow_the_constants() -> None:
             (trace,) = default_schedule(module, TARGET)
             found.append("cache_read" in str(trace))
     assert found == [True, False]
+
+
+@pytest.mark.parametrize("cpu", ["znver4", "znver5"])
+def test_packed_panels_are_read_by_rows_that_divide_them(cpu: str) -> None:
+    """12 ways of the L1 cache of a Zen 5 do not divide 64 columns: packing would need a remainder."""
+    m, k, n = te.var("m"), te.var("k"), te.var("n")
+    a, b = te.placeholder((m, k), name="a"), te.placeholder((n, k), name="b")
+    module = te.create_func([a, b, te.ops.matmul(a, b, transpose_b=True)])
+    traces = default_schedule(module, Target.parse(f"llvm -mcpu={cpu} -mtriple=x86_64-unknown-linux-gnu"))
+    (text,) = (str(trace) for trace in traces if "transform_layout" in str(trace))
+    assert "factors = [0, 8, 8]" in text and "d0 floordiv 64" in text
