@@ -391,24 +391,9 @@ _EXTREMES: Final = ((1, 1000), (1000, 1))
 
 def _is_negative(extent: KnownExtent, values: Mapping[str, int]) -> bool:
     try:
-        return _value(extent, values) < 0
+        return evaluate(extent, values) < 0
     except ShapeError:  # a division by zero
         return False
-
-
-def _value(extent: KnownExtent, values: Mapping[str, int]) -> int:
-    """Raises `ShapeError` for a division by zero."""
-    if isinstance(extent, int):
-        return extent
-    total = 0
-    for monomial, factor in extent.terms:
-        for atom in monomial:
-            if isinstance(atom, str):
-                factor *= values[atom]
-            else:
-                factor *= evaluate(combine(atom.kind, _value(atom.left, values), _value(atom.right, values)), {})
-        total += factor
-    return total
 
 
 def _is_not_negative(extent: KnownExtent, names: Collection[str] | None, failed: set[Expression]) -> bool:
