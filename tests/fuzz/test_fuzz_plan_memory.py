@@ -47,4 +47,4 @@ def test_dead_temporaries_may_be_overwritten(first: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 200, 20))
 def test_many_dead_temporaries_may_be_overwritten(first: int) -> None:
-    assert sum(check(seed) for seed in range(first, first + 20)) >= 4
+    assert sum(check(seed) for seed in range(first, first + 20)) > 4
