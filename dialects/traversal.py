@@ -81,7 +81,7 @@ def _list_block(block: Block, found: list[Operation], inner_first: bool) -> None
                 _list_region(region, found, inner_first)
             if inner_first:
                 found.append(op)
-        op = op.next_op
+        op = op._next_op  # pyright: ignore[reportPrivateUsage] (the property costs half of the loop)
 
 
 def sources_in(values: Iterable[SSAValue]) -> set[SSAValue]:

@@ -67,9 +67,11 @@ class ChooseThreadsPass(ModulePass):
 
 
 def _choose(loop: ParallelForOp, least: int, vector_bytes: int) -> None:
+    number = constant_integer(loop.extent)
+    if number is not None and all(_is_static(op) for op in operations_in(loop)):
+        return
     estimate = _Estimate(loop, vector_bytes)
     work = estimate.of_block(loop.body.block)
-    number = constant_integer(loop.extent)
     work = None if work is None else _times(work, loop.extent if number is None else number)
     if work is None or not any(work):
         return
@@ -84,6 +86,10 @@ def _choose(loop: ParallelForOp, least: int, vector_bytes: int) -> None:
         enough = arith.CmpiOp(total, constant_before(least, loop), "sge")
         condition = result_before(enough, loop)
         loop.operands = [loop.extent, condition]
+
+
+def _is_static(op: Operation) -> bool:
+    return type(op) is not scf.ForOp or None not in map(constant_integer, (op.lb, op.ub, op.step))
 
 
 def _times(work: _Work, factor: SSAValue | int) -> _Work:

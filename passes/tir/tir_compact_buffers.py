@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from weft.analysis.block_scopes import ancestors
-from weft.analysis.footprint import Span, hull, span_of
-from weft.analysis.index import Index
+from weft.analysis.footprint import IsFixed, Span, hull, span_of
+from weft.analysis.index import Index, RangeOf
 from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.low_access import AccessPtrOp, StrideOp
@@ -23,7 +23,7 @@ from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
 from weft.dialects.traversal import operations_in
 from weft.passes.index_builders import defining_block, index_before, insert_before, set_access
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.tir_pass import TirPass, allocate_before, buffer_type, range_of
+from weft.passes.tir.tir_pass import TirPass, allocate_before, buffer_type, remembered_ranges
 
 _DIVISIONS: Final = (arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp)
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
@@ -54,8 +54,9 @@ class CompactBuffersPass(TirPass):
     name = "tir-compact-buffers"
 
     def rewrite(self, function: FuncOp) -> None:
+        ranges = remembered_ranges()
         for alloc in [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]:
-            compact(alloc)
+            compact(alloc, ranges)
         for alloc in [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]:
             _hoist(alloc)
 
@@ -72,7 +73,7 @@ def _hoist(alloc: memref.AllocOp) -> None:
         loop = alloc.parent_op()
 
 
-def compact(alloc: memref.AllocOp) -> None:
+def compact(alloc: memref.AllocOp, ranges: RangeOf) -> None:
     """Shrink a temporary without unknown uses."""
     uses: list[_Use] = []
     for use in alloc.memref.uses:
@@ -89,17 +90,10 @@ def compact(alloc: memref.AllocOp) -> None:
     if not uses or scope is None:
         return
     fixed = _FixedIn(scope, for_all_threads=is_shared(alloc.memref))
-    indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
+    indices = [[Index.of(i).simplified(ranges) for i in op.indices] for op in uses]
     old = buffer_type(alloc.memref)
-    boxes = [
-        hull(
-            [
-                _touched(op, d, index[d], span_of(index[d], fixed, range_of))
-                for op, index in zip(uses, indices, strict=True)
-            ]
-        )
-        for d in range(old.get_num_dims())
-    ]
+    touched = [_touched(op, index, fixed, ranges) for op, index in zip(uses, indices, strict=True)]
+    boxes = [hull(spans) for spans in zip(*touched, strict=True)]
     boxes = [
         None if box is None or (extent != DYNAMIC_INDEX and box.extent >= extent) else box
         for box, extent in zip(boxes, old.get_shape(), strict=True)
@@ -109,30 +103,38 @@ def compact(alloc: memref.AllocOp) -> None:
     new = _shrink(alloc, old, boxes)
     for op, index in zip(uses, indices, strict=True):
         places = [
-            place if box is None else index_before((at - box.lower).simplified(range_of), op)
+            place if box is None else index_before((at - box.lower).simplified(ranges), op)
             for place, at, box in zip(op.indices, index, boxes, strict=True)
         ]
         set_access(op, new, places)
 
 
-def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span | None:
-    if box is None:
-        return None
+def _touched(op: _Use, indices: Sequence[Index], fixed: IsFixed, ranges: RangeOf) -> list[Span | None]:
+    """The span of an access in each dimension; None if unbounded."""
+    spans = [span_of(index, fixed, ranges) for index in indices]
     if isinstance(op, AccessPtrOp):
-        return box if op.box_sizes is None else replace(box, extent=box.extent + op.box_sizes[dimension] - 1, runs=None)
-    part = index - box.lower
+        sizes = op.box_sizes or [1] * len(spans)
+        boxes = zip(spans, sizes, strict=True)
+        return [span and replace(span, extent=span.extent + size - 1, runs=None) for span, size in boxes]
+    conditions = _conditions_around(op, ranges)
+    return [span and _where(conditions, index, span, ranges) for index, span in zip(indices, spans, strict=True)]
+
+
+def _where(conditions: Sequence[Index], index: Index, box: Span, ranges: RangeOf) -> Span:
+    """The part of a span in which the conditions can be positive or 0."""
     low, high = 0, box.extent - 1
-    for constraint in _conditions_around(op):
-        _, most = (constraint + part).simplified(range_of).range(range_of)
-        _, least = (constraint - part).simplified(range_of).range(range_of)
+    for condition in conditions:
+        part = index - box.lower
+        _, most = (condition + part).simplified(ranges).range(ranges)
+        _, least = (condition - part).simplified(ranges).range(ranges)
         high = high if most is None else min(high, most)
         low = low if least is None else max(low, -least)
     return Span(box.lower + low, high - low + 1, tight=False) if low <= high else box
 
 
-def _conditions_around(op: Operation) -> list[Index]:
+def _conditions_around(op: Operation, ranges: RangeOf) -> list[Index]:
     around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
-    found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
+    found = [constraint for parent in around for _, constraint in comparisons(parent.cond, ranges)]
     return [constraint.index for constraint in found if not constraint.equality]
 
 

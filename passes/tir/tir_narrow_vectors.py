@@ -54,14 +54,14 @@ class NarrowVectorsPass(TirPass):
     def rewrite(self, function: FuncOp) -> None:
         ranges = remembered_ranges()
         for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
-            lanes = self._lanes(loop)
-            last = None if lanes is None else _last_lane(loop, ranges)
+            last = _last_lane(loop, ranges) if loop.kind.data is LoopKind.VECTORIZED else None
+            lanes = None if last is None else self._lanes(loop)
             if lanes is not None and last is not None:
                 _NARROWED.add()
                 _narrow(loop, lanes, last)
 
     def _lanes(self, loop: ForOp) -> int | None:
-        if loop.kind.data is not LoopKind.VECTORIZED or not isinstance(loop.extent, int) or loop.extent % _SHARE:
+        if not isinstance(loop.extent, int) or loop.extent % _SHARE:
             return None
         accessed = [op.memref for op in operations_in(loop) if isinstance(op, memref.LoadOp | memref.StoreOp)]
         widest = max((bytes_of(buffer_type(buffer).element_type) for buffer in accessed), default=0)
