@@ -17,7 +17,7 @@ from xdsl.dialects import arith, func, math, memref
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.utils import FastMathFlag
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from weft.analysis.block_scopes import (
     ancestors,
@@ -37,7 +37,7 @@ from weft.dialects.promises import PROMISES, Promise, promises_of
 from weft.dialects.strides import strides_of
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, IterKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.support.errors import InternalError, Violation
 
 
@@ -134,12 +134,16 @@ def _is_old_value(value: SSAValue, store: memref.StoreOp) -> bool:
 
 
 def _depends_on(value: SSAValue, buffers: set[SSAValue]) -> bool:
-    op = value.owner
-    if not isinstance(op, Operation):
-        return False
-    if any(isinstance(inner, memref.LoadOp) and inner.memref in buffers for inner in operations_in(op)):
-        return True
-    return any(_depends_on(operand, buffers) for inner in operations_in(op) for operand in inner.operands)
+    pending, seen = [value.owner], set[Operation | Block]()
+    while pending:
+        op = pending.pop()
+        if isinstance(op, Operation) and op not in seen:
+            seen.add(op)
+            for inner in operations_in(op):
+                if isinstance(inner, memref.LoadOp) and inner.memref in buffers:
+                    return True
+                pending.extend(operand.owner for operand in inner.operands)
+    return False
 
 
 @dataclass(frozen=True)
@@ -379,7 +383,7 @@ class BlockPattern:
 
 
 def pattern_of(block: BlockOp) -> BlockPattern:
-    if any(isinstance(op, BlockOp | ForOp | AccessPtrOp | func.CallOp) for op in operations_in(block.body)):
+    if operations_of(block.body, BlockOp, ForOp, AccessPtrOp, func.CallOp):
         return BlockPattern(block, PatternKind.OPAQUE, (), (), None)
     own = [op for op in operations_in(block.body) if not is_in_init(op, block)]
     writes = tuple(_operand(op) for op in own if isinstance(op, memref.StoreOp))

@@ -40,7 +40,7 @@ from weft.dialects.tir_kinds import (
     LoopKind,
 )
 from weft.dialects.traversal import ancestors as ancestors
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.support.errors import CompileError, Violation, did_you_mean
 
 ROOT = "root"
@@ -228,7 +228,7 @@ def why_named_twice(block: BlockOp) -> str | None:
 
 
 def takes_pointers(root: Operation) -> bool:
-    return any(type(op) is AccessPtrOp for op in operations_in(root))
+    return bool(operations_of(root, AccessPtrOp))
 
 
 def buffers_written(root: Operation) -> list[SSAValue]:
@@ -414,7 +414,7 @@ def is_plain(block: BlockOp, *, alone: bool = True) -> bool:
         return False
     if list(block.extents) != [loop.extent for loop in loops]:
         return False
-    if not set(block.attributes) <= {COMMUTATIVE} or any(isinstance(op, BlockOp) for op in operations_in(block.body)):
+    if not set(block.attributes) <= {COMMUTATIVE} or bool(operations_of(block.body, BlockOp)):
         return False
     is_serial = all(loop.kind.data is LoopKind.SERIAL and not loop.attributes for loop in loops)
     return is_serial and (not alone or all(map(holds_one_nest, loops)))

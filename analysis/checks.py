@@ -48,7 +48,7 @@ from weft.dialects.low import PARAMS
 from weft.dialects.low_kernel import THREAD_AXES
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, ReadsOp, WritesOp
 from weft.dialects.tir_kinds import IN_STEP, IterKind, LoopKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.support.errors import CompileError
 
 
@@ -58,7 +58,7 @@ def check_program(root: Operation) -> None:
     for op in operations_in(root):
         if not isinstance(op, FuncOp) or PARAMS in op.attributes:
             continue
-        if op is root or any(isinstance(inner, BlockOp | ForOp) for inner in operations_in(op)):
+        if op is root or bool(operations_of(op, BlockOp, ForOp)):
             check_function(op)
 
 
@@ -67,7 +67,7 @@ def check_function(function: FuncOp) -> None:
     bounds = Bounds(function)
     for access in found:
         check_bounds(bounds, access)
-    if IN_STEP in function.attributes or not any(isinstance(op, BlockOp) for op in operations_in(function)):
+    if IN_STEP in function.attributes or not operations_of(function, BlockOp):
         return  # loops were checked before blocks were lowered, barriers when they were inserted
     for op in operations_in(function):
         if isinstance(op, BlockOp):

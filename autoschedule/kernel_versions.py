@@ -35,7 +35,7 @@ from weft.dialects.index_map import mixed_extents
 from weft.dialects.input_shapes import Specialization
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir_assume import AssumeOp, Relation
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_of
 from weft.passes.index_builders import compare_before, conjunction_before, dim_before, if_around
 from weft.passes.module_edits import calls_by_name, named_ops
 from weft.passes.schedule.dominance import not_dominating
@@ -96,7 +96,7 @@ def _calls_of_kernels(module: ModuleOp) -> dict[FuncOp, list[CallOp]]:
     """Calls of private functions over buffers that have no other uses and contain no calls."""
     calls = calls_by_name(module)
     kernels = [op for op in buffer_functions(module) if op.sym_visibility == _PRIVATE]
-    leaves = [op for op in kernels if not any(isinstance(inner, CallOp) for inner in operations_in(op))]
+    leaves = [op for op in kernels if not operations_of(op, CallOp)]
     return {op: found for op in leaves if (found := calls.get(op.sym_name.data))}
 
 

@@ -31,7 +31,7 @@ from weft.autoschedule.rules import (
 from weft.dialects.combiners import COMBINATIONS
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
@@ -275,7 +275,7 @@ def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
 
 def _period_of(pattern: BlockPattern, iterator: BlockArgument) -> int | None:
     """The fewest iterations, at most `fitted.UNROLLED_PERIOD`, after which every index has changed by a constant."""
-    applied = (op for op in operations_in(pattern.block.body) if isinstance(op, affine.ApplyOp))
+    applied = operations_of(pattern.block.body, affine.ApplyOp)
     indices = [index for op in applied if (index := Index.of(op.result)).depends_on([iterator])]
 
     def repeats(period: int) -> bool:

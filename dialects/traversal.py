@@ -32,6 +32,18 @@ def operations_in(root: Operation | Region | Block, *, inner_first: bool = False
     return found
 
 
+def operations_of(root: Operation | Region | Block, *kinds: type[OperationT]) -> list[OperationT]:
+    """`operations_in` of the given classes and their subclasses."""
+    # `isinstance` of an abstract class takes longer than the walk.
+    found = set[type[Operation]](kinds)
+    pending = [*kinds]
+    while pending:
+        subclasses = pending.pop().__subclasses__()
+        found.update(subclasses)
+        pending += subclasses
+    return [op for op in operations_in(root) if type(op) in found]  # pyright: ignore[reportReturnType]
+
+
 def ancestors(op: Operation) -> Iterator[Operation]:
     """Enclosing ops, innermost first."""
     parent = op.parent_op()

@@ -20,7 +20,7 @@ from weft.dialects.low import params_of
 from weft.dialects.low_access import AccessMode
 from weft.dialects.low_registered import CallRegisteredOp
 from weft.dialects.tir import BlockOp
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_in, operations_of
 from weft.driver.kernel_functions import find_kernels
 from weft.driver.peaks import quick_peaks
 from weft.driver.pipeline import ModelKernel, Pipeline
@@ -76,7 +76,7 @@ class ModelReport:
         self._callers = {
             op.sym_name.data: copy_of(op)
             for op in module.ops
-            if isinstance(op, FuncOp) and any(isinstance(inner, CallOp) for inner in operations_in(op))
+            if isinstance(op, FuncOp) and bool(operations_of(op, CallOp))
         }
         self._kernels: dict[str, ModelKernel] = {}
         self._functions: dict[str, FuncOp] = {}

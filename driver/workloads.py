@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from weft.analysis.structural_hash import structural_digest
 from weft.dialects.tir import BlockOp
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_in, operations_of
 from weft.passes.module_edits import named_ops, rename_symbol, symbol_uses
 from weft.passes.tir.tir_pass import buffer_functions
 from weft.support.user_functions import intrinsics, names_with_rules
@@ -97,7 +97,7 @@ def tasks_of(module: ModuleOp) -> list[Task]:
     found: list[Task] = []
     for function in buffer_functions(module):
         needed = needed_by(function, known)
-        if needed is not None and any(isinstance(op, BlockOp) for op in operations_in(function)):
+        if needed is not None and bool(operations_of(function, BlockOp)):
             found.append(Task(function, needed, calls.get(function.sym_name.data, 1)))
     return found
 

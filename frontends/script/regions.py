@@ -15,13 +15,13 @@ from weft.analysis.index import Index, exprs_of
 from weft.analysis.reductions import why_not_started
 from weft.dialects.tir import AccessRegionOp, BlockOp, ReadsOp, WritesOp
 from weft.dialects.tir_kinds import IterKind
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.traversal import ancestors, operations_in, operations_of
 
 
 def state_regions(module: ModuleOp) -> None:
     """State the boxes that each block accesses, in place, unless stated or not static. A block with an init does not
     read the buffers that it writes, unless it reads their earlier contents."""
-    blocks = [op for op in operations_in(module) if isinstance(op, BlockOp)]
+    blocks = operations_of(module, BlockOp)
     for block in blocks:
         if any(isinstance(op, AccessRegionOp) for op in block.body.block.ops):
             continue

@@ -35,7 +35,7 @@ from weft.dialects.promises import Promise, parse_promises, state_promises
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, REDUCE, SPATIAL
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.traversal import ancestors, operations_in, operations_of
 from weft.dialects.upstream.linalg_forms import Structure, is_structured, structure_of
 from weft.dialects.upstream.views import uncast
 from weft.passes.convert.bufferize_tensors import bufferize_functions
@@ -409,7 +409,7 @@ class _Dims:
 
     def place(self) -> None:
         """State equal extents; `memref.dim` of parameters becomes the shared value."""
-        for dim in [op for op in operations_in(self._function) if isinstance(op, DimOp)]:
+        for dim in operations_of(self._function, DimOp):
             at = constant_integer(dim.index)
             if at is not None and self._is_parameter(dim.source) and at in dynamic_extents(dim.source.type):
                 dim.result.replace_all_uses_with(self._value(self._first((dim.source, at))))

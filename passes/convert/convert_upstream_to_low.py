@@ -41,7 +41,7 @@ from weft.dialects.low_kernel import ARG_ACCESS, ATOMIC_KINDS, KERNEL, SHARED, A
 from weft.dialects.low_lanes import LANE_FORMS, mask_type
 from weft.dialects.promises import parse_promises, state_promises
 from weft.dialects.strides import layout_problem
-from weft.dialects.traversal import ancestors, operations_in, values_of
+from weft.dialects.traversal import ancestors, operations_in, operations_of, values_of
 from weft.dialects.upstream import memref as upstream_memref
 from weft.dialects.upstream import vector as upstream_vector
 from weft.dialects.upstream.views import VIEWS, StridedView
@@ -203,7 +203,7 @@ class _Candidates:
             problem = problem or self._problem(kernel)
         for function in self.module.ops:
             if problem is None and isinstance(function, FuncOp) and function.sym_name.data not in self.functions:
-                launches = (op for op in operations_in(function) if isinstance(op, gpu.LaunchFuncOp))
+                launches = operations_of(function, gpu.LaunchFuncOp)
                 if any(launch.kernel.root_reference == kernels.sym_name for launch in launches):
                     return kernels, f"@{function.sym_name.data}, which is not converted, launches a kernel of it"
         return problem

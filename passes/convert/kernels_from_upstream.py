@@ -13,7 +13,7 @@ from weft.analysis.block_scopes import function_of
 from weft.analysis.index import Index
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low_kernel import KERNEL, BarrierOp, KernelAttr, ShuffleMode, ShuffleOp, ThreadIdOp, kernel_of
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.dialects.upstream import gpu as upstream
 from weft.passes.index_builders import constant_before, index_before, result_before
 from weft.passes.low.op_rewriter import OpRewriter
@@ -75,7 +75,7 @@ def take_kernel(kernel: gpu.FuncOp, name: str, threads: tuple[int, ...]) -> Func
     function = FuncOp(name, FunctionType.from_lists(list(body.block.arg_types), []), body)
     function.location = kernel.location
     function.attributes[KERNEL] = KernelAttr.of(threads, name)
-    for op in [op for op in operations_in(function) if isinstance(op, gpu.ReturnOp)]:
+    for op in operations_of(function, gpu.ReturnOp):
         OpRewriter(op).become(ReturnOp())
     return function
 

@@ -38,7 +38,7 @@ from weft.dialects.low_kernel import (
     ThreadIdOp,
     kernel_of,
 )
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.dialects.upstream import gpu as upstream_gpu
 from weft.dialects.upstream.memref import ATOMIC_KINDS
 from weft.passes.low.op_rewriter import OpRewriter
@@ -165,7 +165,7 @@ def move_kernels(module: ModuleOp) -> None:
         return
     body = Block()
     for function in kernels:
-        for buffer in [op for op in operations_in(function) if isinstance(op, memref.AllocaOp)]:
+        for buffer in operations_of(function, memref.AllocaOp):
             if buffer.memref.type.memory_space == WORKGROUP:
                 body.add_op(_shared(function, buffer))
         body.add_op(_kernel(function))

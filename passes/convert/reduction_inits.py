@@ -15,7 +15,7 @@ from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import is_opaque, touches_memory
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.passes.index_builders import insert_at_start
 
 
@@ -52,12 +52,12 @@ def _fill_of(block: BlockOp, *, starts: bool) -> BlockOp | None:
         return None
     if any(extent == 0 for extent, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE):
         return None  # because its init would never run
-    stores = [op for op in operations_in(block) if isinstance(op, memref.StoreOp)]
+    stores = operations_of(block, memref.StoreOp)
     if len(stores) != 1 or any(is_opaque(op) or isinstance(op, ForOp) for op in operations_in(block)):
         return None
     buffer = stores[0].memref
     place = [Index.of(i) for i in stores[0].indices]
-    loads = [op for op in operations_in(block) if isinstance(op, memref.LoadOp)]
+    loads = operations_of(block, memref.LoadOp)
     if any(load.memref is buffer and [Index.of(i) for i in load.indices] != place for load in loads):
         return None
     nest: Operation = block
@@ -161,7 +161,7 @@ def _matched(
 
 def _merge(fill: BlockOp, block: BlockOp) -> None:
     store = fill.body.block.last_op
-    update = next(op for op in operations_in(block) if isinstance(op, memref.StoreOp))
+    update = next(iter(operations_of(block, memref.StoreOp)))
     mapping = _matched(fill, store, block, update) if isinstance(store, memref.StoreOp) else None
     variables: dict[SSAValue, SSAValue] = {} if mapping is None else {**mapping}
     block.block_name = fill.block_name

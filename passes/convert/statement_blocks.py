@@ -25,7 +25,7 @@ from weft.dialects.aliasing import may_overlap
 from weft.dialects.effects import effects_of, op_name, touches_memory, underlying
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
-from weft.dialects.traversal import captured_values, copy_of, operations_in
+from weft.dialects.traversal import captured_values, copy_of, operations_in, operations_of
 from weft.passes.convert.loop_normalization import LoopNormalization, only_reads
 from weft.passes.index_builders import detached_ops, if_around, insert_before, replace_operands, result_before
 from weft.passes.schedule.nest_builders import new_block, set_guards
@@ -353,7 +353,7 @@ def _is_left(op: Operation) -> bool:
     if isinstance(op, memref.AllocOp | BlockOp | ReturnOp | scf.YieldOp):
         return True
     if isinstance(op, ForOp):
-        return any(isinstance(inner, BlockOp) for inner in operations_in(op))
+        return bool(operations_of(op, BlockOp))
     return op.name.startswith("tir.") or not (op.regions or touches_memory(op))
 
 

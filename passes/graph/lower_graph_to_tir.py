@@ -75,7 +75,7 @@ from weft.dialects.tir_kinds import (
     RETURNED,
     TIR_FUNCTION,
 )
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_in, operations_of
 from weft.passes.extent_values import ExtentValues
 from weft.passes.graph.contiguous_copies import ContiguousCopies
 from weft.passes.graph.functions import graph_functions, inline_dataflow, shape_at
@@ -181,7 +181,7 @@ def mark_constants(module: ModuleOp, callers: Iterable[FuncOp]) -> None:
         function = names[name]
         if not isinstance(function, FuncOp) or function.is_declaration or function.sym_visibility != _PRIVATE:
             continue
-        if any(isinstance(op, CallOp) for op in operations_in(function)):
+        if operations_of(function, CallOp):
             continue  # because its callees may write its arguments
         if not any(isinstance(op, BlockOp) and op.init is not None for op in operations_in(function)):
             by_mask = {frozenset[int].intersection(*by_mask): list[CallOp]()}

@@ -17,7 +17,7 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ParallelForOp
 from weft.dialects.low_registered import CallRegisteredOp
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_in, operations_of
 from weft.passes.index_builders import constant_before, insert_before, result_before
 from weft.plans.cost import instructions_pay_from
 from weft.support.statistics import Statistic
@@ -61,7 +61,7 @@ class ChooseThreadsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = Target.parse(self.target)
         least = instructions_pay_from(target.processor)
-        for loop in [inner for inner in operations_in(op) if isinstance(inner, ParallelForOp)]:
+        for loop in operations_of(op, ParallelForOp):
             if loop.condition is None:
                 _choose(loop, least, max(target.vector_bytes, 16))
 

@@ -35,7 +35,7 @@ from weft.dialects.low_dots import (
 )
 from weft.dialects.low_lanes import LANE_FORMS
 from weft.dialects.low_tile_products import TileProductOp, parts_of
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import erase_unused_pointers, index_constant
 from weft.passes.low.op_rewriter import OpRewriter, lanes_of
 from weft.support.cpu_instructions import DotInstruction, dot_instructions, tile_product_intrinsic
@@ -78,8 +78,7 @@ class LowerDotsPass(ModulePass):
     """The target, as `weft.build` takes it."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kinds = DotOp | TileDotOp | TileInterleaveOp | TileProductOp
-        found = [inner for inner in operations_in(op) if isinstance(inner, kinds)]
+        found = operations_of(op, DotOp, TileDotOp, TileInterleaveOp, TileProductOp)
         if not found:
             return
         target = Target.parse(self.target)

@@ -22,7 +22,7 @@ from weft.dialects.aliasing import may_overlap
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import AccessRegionOp, BlockOp, ForOp, InitOp
 from weft.dialects.tir_kinds import COMMUTATIVE, STORAGE_ALIGN, IterKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import insert_at_start, materialize
 from weft.passes.schedule.blockize import Blockize
 from weft.passes.schedule.caching import memref_type
@@ -103,7 +103,7 @@ class TensorizePlan(Plan):
 
     def _hoist_temporaries(self, body: Block) -> None:
         entry = function_of(self.block).body.block
-        for alloc in [op for op in operations_in(body) if isinstance(op, memref.AllocOp)]:
+        for alloc in operations_of(body, memref.AllocOp):
             alloc.detach()
             insert_at_start(entry, alloc)
 
@@ -169,7 +169,7 @@ class Tensorize(RecheckedPrimitive):
             return self._draft_of_loop(self.target, intrinsic)
         block = self.target
         self.require(1, why_opaque(block, block_text(block)) or why_named_twice(block), block)
-        for inner in (op for op in operations_in(block) if isinstance(op, BlockOp)):
+        for inner in operations_of(block, BlockOp):
             if IterKind.REDUCE in inner.kinds:
                 self.require(1, why_in_order(inner), inner)
         boxes = self._boxes(block, intrinsic)

@@ -19,7 +19,7 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.effects import opaque_advice, opaque_op, opaque_text
 from weft.dialects.index_map import Extent
 from weft.dialects.te import Combiner, ComputeOp, ReduceOp, YieldOp, is_element_type
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.passes.index_builders import detached_ops, insert_before, result_before
 from weft.passes.te.combiners import ConstantPool, identity
 from weft.support.errors import CompileError, InternalError
@@ -60,7 +60,7 @@ def split_reductions(function: FuncOp, constants: ConstantPool) -> None:
     }
     ```
     """
-    for compute in [op for op in operations_in(function.body) if isinstance(op, ComputeOp)]:
+    for compute in operations_of(function.body, ComputeOp):
         # Innermost first: the current reduction contains no other.
         for reduce in [op for op in operations_in(compute.body, inner_first=True) if isinstance(op, ReduceOp)]:
             _check_extents(compute, reduce)
@@ -250,7 +250,7 @@ class TeSplitReductionsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in op.body.ops:
-            if isinstance(inner, FuncOp) and any(isinstance(part, ComputeOp) for part in operations_in(inner)):
+            if isinstance(inner, FuncOp) and bool(operations_of(inner, ComputeOp)):
                 constants = ConstantPool(inner)
                 split_reductions(inner, constants)
                 constants.place(inner.body.block)

@@ -18,7 +18,7 @@ from weft.analysis.integer_ranges import assumptions_about
 from weft.analysis.sets import NotProved, System
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import ForOp
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import bool_constant, conjunction_before, detached_ops, erase_if_unused, insert_before
 from weft.passes.tir.tir_pass import range_of, remembered_ranges
 
@@ -131,7 +131,7 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
 def decide_ifs(root: Operation | Region) -> None:
     """Fold each `scf.if` that ranges decide, and decided conjuncts."""
     ranges = remembered_ranges()
-    for op in [op for op in operations_in(root) if isinstance(op, scf.IfOp)]:
+    for op in operations_of(root, scf.IfOp):
         if op.parent is None:
             continue
         condition = op.cond
@@ -150,7 +150,7 @@ def decide_clamps(root: Operation | Region) -> None:
     Extents outside of loops stay as assumptions about callees state them.
     """
     ranges = remembered_ranges()
-    for op in [op for op in operations_in(root) if isinstance(op, arith.MinSIOp | arith.MaxSIOp)]:
+    for op in operations_of(root, arith.MinSIOp, arith.MaxSIOp):
         if not isinstance(op.result.type, IndexType) or not any(isinstance(outer, ForOp) for outer in ancestors(op)):
             continue
         smaller, larger = (op.lhs, op.rhs) if isinstance(op, arith.MinSIOp) else (op.rhs, op.lhs)

@@ -20,7 +20,7 @@ from weft.dialects.tir_kinds import (
     UNROLL_ANNOTATIONS,
     LoopKind,
 )
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.schedule.fuse import Fuse
 from weft.passes.schedule.parallel import Parallel, Unroll, Vectorize
 from weft.passes.schedule.primitive import Primitive
@@ -87,7 +87,7 @@ class ApplyAnnotationsPass(TirPass):
             loops = loops_around(block)
             if steps and loops and MAX_UNROLL_OF_LOOP not in loops[0].attributes:
                 loops[0].attributes[MAX_UNROLL_OF_LOOP] = IntegerAttr(steps, 64)
-        for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
+        for loop in operations_of(function, ForOp):
             if (limit := _taken(loop, MAX_UNROLL_OF_LOOP)) > 0:
                 _unroll(loop, limit)
 

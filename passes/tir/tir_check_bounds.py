@@ -37,7 +37,7 @@ from weft.dialects.promises import PROMISES
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir_assume import CheckSizeOp, assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.passes.index_builders import constant_before, dim_before, insert_before, number_attribute, result_before
 from weft.passes.tir.tir_pass import tir_functions
 from weft.support.call_signature import BAD_SIZE, BY_ZERO
@@ -238,7 +238,7 @@ class _BoundsLog:
         if isinstance(stated, ArrayAttr):
             function.attributes[PARAMETER_ACCESS] = ArrayAttr([AccessAttr(AccessMode.READWRITE), *stated])
         function.update_function_type()
-        for call in [op for op in operations_in(self.module) if isinstance(op, CallOp)]:
+        for call in operations_of(self.module, CallOp):
             if call.callee.root_reference.data != function.sym_name.data:
                 continue
             caller = function_of(call)

@@ -20,7 +20,7 @@ from weft.dialects.index_map import mixed_extents
 from weft.dialects.low_access import AccessPtrOp, StrideOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import defining_block, index_before, insert_before, set_access
 from weft.passes.tir.guards import comparisons
 from weft.passes.tir.tir_pass import TirPass, allocate_before, buffer_type, remembered_ranges
@@ -55,9 +55,9 @@ class CompactBuffersPass(TirPass):
 
     def rewrite(self, function: FuncOp) -> None:
         ranges = remembered_ranges()
-        for alloc in [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]:
+        for alloc in operations_of(function, memref.AllocOp):
             compact(alloc, ranges)
-        for alloc in [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]:
+        for alloc in operations_of(function, memref.AllocOp):
             _hoist(alloc)
 
 

@@ -20,7 +20,7 @@ from weft.dialects.effects import callee_of
 from weft.dialects.element_types import array_name, buffer_bytes
 from weft.dialects.low import PARAMS
 from weft.dialects.low_access import AccessMode
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_in, operations_of
 from weft.passes.module_edits import named_ops, symbol_uses
 from weft.passes.tir.flat_signature import ParameterAccesses
 from weft.passes.tir.tir_pass import tir_functions
@@ -122,7 +122,7 @@ class _Search:
             return None
         if function.is_declaration and not (self._declared and PARAMS in function.attributes):
             return None
-        if any(isinstance(inner, CallOp | GetGlobalOp) for inner in operations_in(function)):
+        if operations_of(function, CallOp, GetGlobalOp):
             return None
         sources: list[SSAValue] = []
         results: list[AllocOp] = []

@@ -12,7 +12,7 @@ from weft.analysis.index import Index, RangeOf
 from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import erase_if_unused, index_before, insert_before
 from weft.passes.tir.tir_pass import FunctionPass, remembered_ranges
 from weft.support.statistics import Statistic
@@ -44,7 +44,7 @@ class HoistPrefetchesPass(FunctionPass):
 
     def rewrite(self, function: FuncOp) -> None:
         ranges = remembered_ranges()
-        for prefetch in [op for op in operations_in(function) if isinstance(op, PrefetchOp)]:
+        for prefetch in operations_of(function, PrefetchOp):
             hoist(prefetch, ranges)
 
 

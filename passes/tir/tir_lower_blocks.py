@@ -17,7 +17,7 @@ from weft.analysis.index import Index
 from weft.dialects.low_access import PrefetchOp
 from weft.dialects.tir import AccessRegionOp, BlockOp
 from weft.dialects.tir_kinds import IN_STEP, NONTEMPORAL, PREFETCH, PREFETCHED, TIR_FUNCTION
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import detached_ops, index_before, insert_before, insert_where
 from weft.passes.tir.guards import decide_clamps
 from weft.passes.tir.tir_pass import LOCAL, TirPass, bind_iterators, buffer_type, unproved_before
@@ -69,7 +69,7 @@ class LowerBlocksPass(TirPass):
     name = "tir-lower-blocks"
 
     def rewrite(self, function: FuncOp) -> None:
-        blocks = [op for op in operations_in(function) if isinstance(op, BlockOp)]
+        blocks = operations_of(function, BlockOp)
         _mark_prefetches(function, blocks)
         _mark_nontemporal(blocks)
         for block in blocks:

@@ -16,7 +16,7 @@ from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import BlockOp, ForOp, InitOp
 from weft.dialects.tir_empty import empty_start, loop_chain
 from weft.dialects.tir_kinds import IterKind, LoopKind, LoopKindAttr
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import (
     compare_before,
     conjunction_before,
@@ -60,7 +60,7 @@ class LowerReductionsPass(TirPass):
     name = "tir-lower-reductions"
 
     def rewrite(self, function: FuncOp) -> None:
-        for block in [op for op in operations_in(function) if isinstance(op, BlockOp)]:
+        for block in operations_of(function, BlockOp):
             if block.init is not None:
                 _lower_init(block, block.init)
 

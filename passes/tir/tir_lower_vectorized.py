@@ -19,7 +19,7 @@ from weft.dialects.aliasing import overlapping
 from weft.dialects.effects import only_computes, opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.passes.index_builders import (
     compare_before,
     conjunction_before,
@@ -142,7 +142,7 @@ def _strip_mined(loop: ForOp, count: int) -> list[ForOp]:
 
 
 def _replicate_buffers(loop: ForOp, count: int) -> None:
-    for op in [op for op in operations_in(loop.body) if isinstance(op, memref.AllocOp | memref.AllocaOp)]:
+    for op in operations_of(loop.body, memref.AllocOp, memref.AllocaOp):
         users = [use.operation for use in op.memref.uses]
         known = all(isinstance(user, memref.LoadOp | memref.StoreOp | memref.DeallocOp) for user in users)
         if known and not any(loop.is_ancestor(size.owner) for size in op.dynamic_sizes):

@@ -15,7 +15,7 @@ from weft.dialects.effects import only_computes
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_in, operations_of
 from weft.passes.index_builders import compare_before, if_around
 from weft.passes.schedule.nest_builders import set_loop_extent
 from weft.passes.tir.guards import comparisons
@@ -53,7 +53,7 @@ class NarrowVectorsPass(TirPass):
 
     def rewrite(self, function: FuncOp) -> None:
         ranges = remembered_ranges()
-        for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
+        for loop in operations_of(function, ForOp):
             last = _last_lane(loop, ranges) if loop.kind.data is LoopKind.VECTORIZED else None
             lanes = None if last is None else self._lanes(loop)
             if lanes is not None and last is not None:

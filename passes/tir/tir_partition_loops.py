@@ -21,7 +21,7 @@ from weft.dialects.effects import only_computes
 from weft.dialects.low import BOUNDS_LOG
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import INTERIOR, LoopKind
-from weft.dialects.traversal import blocks_of, copy_of, operations_in
+from weft.dialects.traversal import blocks_of, copy_of, operations_in, operations_of
 from weft.passes.index_builders import (
     compare_before,
     detached_ops,
@@ -142,7 +142,7 @@ class PartitionLoopsPass(TirPass):
     """Growth of a function, as a factor of its operations."""
 
     def rewrite(self, function: FuncOp) -> None:
-        if any(isinstance(op, scf.IfOp) for op in operations_in(function)):
+        if operations_of(function, scf.IfOp):
             _Partitioner(function, self.growth).run()
 
 
@@ -208,7 +208,7 @@ class _Partitioner:
         decide_ifs(self.function)
         self.visit_block(self.function.body.block)
         # Last: loops around them would be split for these conditions.
-        for loop in [op for op in operations_in(self.function) if isinstance(op, ForOp)]:
+        for loop in operations_of(self.function, ForOp):
             if loop.kind.data is LoopKind.SERIAL and loop.dynamic_extent is not None and _runs_at_most_once(loop):
                 _replace_by_if(loop)
 
@@ -227,8 +227,9 @@ class _Partitioner:
                 _INTERIORS.add()
             self._look_again()
             return
-        if (bounds := self.plan(loop, is_end=is_end)) is None:
-            self._skip_idle_end(loop)
+        conditions = operations_of(loop.body, scf.IfOp)
+        if (bounds := self.plan(loop, conditions, is_end=is_end)) is None:
+            self._skip_idle_end(loop, conditions)
             self._visit_piece(loop.body.block, is_end=is_end or _runs_at_most_once(loop))
             return
         if not bounds.exclusive:
@@ -248,16 +249,15 @@ class _Partitioner:
             elif piece.parent is not None:
                 self.visit_loop(piece, is_end=piece in ends and piece.dynamic_extent is not None)
 
-    def _skip_idle_end(self, loop: ForOp) -> None:
+    def _skip_idle_end(self, loop: ForOp, conditions: Sequence[scf.IfOp]) -> None:
         """Restrict a long loop, or one around loops, to iterations with effects, such as panels with columns."""
-        if loop.kind.data is not LoopKind.SERIAL:
+        if loop.kind.data is not LoopKind.SERIAL or not conditions:
             return
         extent = Index.of(loop.extent)
         most = extent.range(self.ranges)[1]
         if most is not None and most < _LONG and not _repeats_loops(loop):
             return
-        conditions = (op.cond for op in operations_in(loop.body) if type(op) is scf.IfOp)
-        for comparison, constraint in itertools.chain.from_iterable(map(self.comparisons, conditions)):
+        for comparison, constraint in itertools.chain.from_iterable(self.comparisons(op.cond) for op in conditions):
             edge = edge_of(loop, constraint, self.ranges, value=False)
             if edge is None or not edge.is_low or not _has_symbols(edge.bound) or not loop.is_ancestor(comparison):
                 continue
@@ -320,14 +320,14 @@ class _Partitioner:
                         return _BlockRemainder(edge.bound, least, most)
         return None
 
-    def plan(self, loop: ForOp, *, is_end: bool = False) -> _Bounds | None:
+    def plan(self, loop: ForOp, conditions: Sequence[scf.IfOp], *, is_end: bool = False) -> _Bounds | None:
         """At an end, only conditions that fail are considered."""
-        if loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
+        if not conditions or loop.kind.data not in _DIVISIBLE or loop.extent in (0, 1):
             return None
         bounds = _Bounds([], [], {}, True)
         vector, has_threads = vectorized_loop_around(loop), self._has_threads(loop.body.block)
-        for op in operations_in(loop.body):
-            if type(op) is not scf.IfOp or _has_versions(op, loop):
+        for op in conditions:
+            if _has_versions(op, loop):
                 continue
             alone = _is_alone(loop, op)
             for comparison, constraint in self.comparisons(op.cond):
@@ -444,7 +444,7 @@ def _is_limited(loop: ForOp, bound: Index) -> bool:
 
 def _is_square(loop: ForOp) -> bool:
     """`tir-transpose-tiles` needs all iterations of such a loop."""
-    inner = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
+    inner = operations_of(loop.body, ForOp)
     return [(op.kind.data, op.extent) for op in inner] == [(LoopKind.VECTORIZED, loop.extent)]
 
 
@@ -536,7 +536,7 @@ def apply_bounds(loop: ForOp, bounds: _Bounds, *, is_end: bool = False) -> tuple
 
 def _is_shared_nest(loop: ForOp) -> bool:
     """A split may leave much work to one thread."""
-    inside = [op for op in operations_in(loop.body) if isinstance(op, ForOp)]
+    inside = operations_of(loop.body, ForOp)
     return loop.kind.data is LoopKind.PARALLEL and any(inner.kind.data is LoopKind.SERIAL for inner in inside)
 
 
@@ -899,4 +899,4 @@ def row_loop_of(loop: ForOp, comparison: arith.CmpiOp, ranges: RangeOf) -> tuple
 
 
 def _is_of_rows(loop: ForOp) -> bool:
-    return vectorized_loop_around(loop) is None and any(isinstance(op, ForOp) for op in operations_in(loop.body))
+    return vectorized_loop_around(loop) is None and bool(operations_of(loop.body, ForOp))

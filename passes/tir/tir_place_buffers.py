@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation
 from weft.analysis.accesses import Access, accesses
 from weft.analysis.independence import is_private
 from weft.dialects.tir import ForOp
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.index_builders import insert_at_start
 from weft.passes.tir.tir_pass import TirPass
 
@@ -39,7 +39,7 @@ class PlaceBuffersPass(TirPass):
     name = "tir-place-buffers"
 
     def rewrite(self, function: FuncOp) -> None:
-        allocations = [op for op in operations_in(function) if isinstance(op, memref.AllocOp)]
+        allocations = operations_of(function, memref.AllocOp)
         candidates = [alloc for alloc in allocations if _common_loops(alloc)]
         found = accesses(function) if candidates else []
         for alloc in candidates:

@@ -34,7 +34,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir import AssumeShapeOp, ForOp
 from weft.dialects.tir_assume import AssumeOp, CheckSizeOp, Relation, assumptions_of
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.extent_values import ExtentValues
 from weft.passes.index_builders import constant_before, erase_if_unused, index_before, insert_before, result_before
 from weft.passes.tir.flat_signature import Quantity, quantity_of
@@ -87,7 +87,7 @@ def state_preconditions(module: ModuleOp, *, is_checked: bool = False) -> None:
     done: dict[str, bool] = {}
     called: set[FuncOp] = set()
     unlifted: set[AssumeOp] = set()
-    calls = {name: [op for op in operations_in(f) if isinstance(op, CallOp)] for name, f in functions.items()}
+    calls = {name: operations_of(f, CallOp) for name, f in functions.items()}
 
     def visit(name: str) -> None:
         """Recursive calls propagate no assumptions."""

@@ -18,7 +18,7 @@ from weft.dialects.effects import only_computes, opaque_op, underlying
 from weft.dialects.element_types import bytes_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
-from weft.dialects.traversal import copies_of_sources, operations_in
+from weft.dialects.traversal import copies_of_sources, operations_in, operations_of
 from weft.passes.index_builders import index_before, insert_before, set_access
 from weft.passes.tir.tir_pass import LOCAL, FunctionPass, allocate_before, range_of
 from weft.support.statistics import Statistic
@@ -59,7 +59,7 @@ class TransposeTilesPass(FunctionPass):
     name = "tir-transpose-tiles"
 
     def rewrite(self, function: FuncOp) -> None:
-        for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
+        for loop in operations_of(function, ForOp):
             if loop.kind.data is LoopKind.VECTORIZED and loop.extent in _SIDES:
                 transpose_tiles(loop)
 

@@ -23,7 +23,7 @@ from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.promises import Promise, promises_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import REASSOCIATE, LoopKind, LoopKindAttr
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.traversal import ancestors, operations_of
 from weft.dialects.upstream.arith import RemFOp
 from weft.passes.index_builders import constant_before, detached_ops, index_before, insert_before, result_before
 from weft.passes.low.low_expand_math import EXPANDED
@@ -102,7 +102,7 @@ class VectorizeSerialPass(FunctionPass):
         target = Target.parse(self.target)
         may_reassociate = Promise.REASSOC in promises_of(function)
         reassociates = target.reassociate and may_reassociate
-        for loop in [op for op in operations_in(function) if type(op) is ForOp]:
+        for loop in operations_of(function, ForOp):
             if loop.kind.data is LoopKind.SERIAL and not _is_in_lanes(loop):
                 if reassociates:
                     loop.attributes[REASSOCIATE] = UnitAttr()

@@ -11,7 +11,7 @@ from weft.analysis.block_scopes import guards_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.schedule.recording import LoopHandle
 from weft.schedule.transform.interpreter import (
     Associated,
@@ -80,7 +80,7 @@ def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
 
 def _is_partial(loop: ForOp) -> bool:
     variable = [loop.induction_variable]
-    blocks = [op for op in operations_in(loop) if isinstance(op, BlockOp)]
+    blocks = operations_of(loop, BlockOp)
     return any(left.depends_on(variable) or right.depends_on(variable) for b in blocks for left, right in guards_of(b))
 
 

@@ -15,7 +15,7 @@ from weft.analysis.block_scopes import buffers_read
 from weft.analysis.index import Index
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import ORIGIN
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.transform.interpreter import Associated, Interpreter, each, handles, integers_of
 from weft.schedule.transform.payload import Origin, PayloadOp, StructuredOp
@@ -103,7 +103,7 @@ def _subscripts(
 ) -> tuple[list[tuple[SSAValue, list[int | None]]], list[int | None]]:
     """Dimensions of subscripts, or None, of buffers read and written."""
     block = interpreter.payload.block(target)
-    body = [one for one in operations_in(block) if isinstance(one, LoadOp | StoreOp)]
+    body = operations_of(block, LoadOp, StoreOp)
     (*_, store) = [one for one in body if isinstance(one, StoreOp)]
     numbers: dict[SSAValue, int] = {variable: at for at, variable in enumerate(block.iter_vars)}
     inputs = dict.fromkeys(one.memref for one in body if isinstance(one, LoadOp) and one.memref is not store.memref)
@@ -168,15 +168,15 @@ def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associa
 
 
 def _reads(interpreter: Interpreter, unpack: StructuredOp, computing: StructuredOp) -> bool:
-    stores = [op for op in operations_in(interpreter.payload.block(computing)) if isinstance(op, StoreOp)]
-    loads = [op for op in operations_in(interpreter.payload.block(unpack)) if isinstance(op, LoadOp)]
+    stores = operations_of(interpreter.payload.block(computing), StoreOp)
+    loads = operations_of(interpreter.payload.block(unpack), LoadOp)
     return any(load.memref is store.memref for load in loads for store in stores)
 
 
 def _ranks(interpreter: Interpreter, target: StructuredOp, *, is_pack: bool) -> tuple[int, int]:
     block = interpreter.payload.block(target)
-    load = next(op for op in operations_in(block) if isinstance(op, LoadOp))
-    store = next(op for op in operations_in(block) if isinstance(op, StoreOp))
+    load = next(iter(operations_of(block, LoadOp)))
+    store = next(iter(operations_of(block, StoreOp)))
     plain, tiled = (load, store) if is_pack else (store, load)
     return len(plain.indices), len(tiled.indices) - len(plain.indices)
 

@@ -24,7 +24,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.sched import PRIMITIVE_STEPS
 from weft.dialects.tir import BlockOp, ForOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN
-from weft.dialects.traversal import ancestors, copy_of, operations_in
+from weft.dialects.traversal import ancestors, copy_of, operations_in, operations_of
 from weft.dialects.upstream.linalg_forms import is_structured, structure_of
 from weft.passes.convert.convert_linalg_to_tir import ConvertLinalgToTirPass
 from weft.passes.convert.raise_affine_to_tir import RaiseAffineToTirPass
@@ -148,7 +148,7 @@ class Payload:
             ConvertLinalgToTirPass(promises=self._promises).apply(Context(), module)
             for function in functions(module):
                 merge_inits(function, starts=True)
-        elif any(isinstance(op, scf.ForOp | scf.ParallelOp | affine.ForOp) for op in operations_in(module)):
+        elif operations_of(module, scf.ForOp, scf.ParallelOp, affine.ForOp):
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
         self.schedule = Schedule(module, self._seed)
         self.known: list[PayloadOp] = self._others()
@@ -217,7 +217,7 @@ class Payload:
     def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
         found: list[StructuredOp] = []
         for loop in map(self.loop, loops):
-            for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
+            for block in operations_of(loop, BlockOp):
                 if origin is None or self._origin(block) is origin:
                     found.append(self.add_structured(self.schedule.handle_of(block), origin, name))
         return found
@@ -261,7 +261,7 @@ class Payload:
             self.remove(one)
         names = {one.origin: one.name for one in old if one.origin is not None}
         for loop in map(self.loop, loops):
-            for block in [op for op in operations_in(loop) if isinstance(op, BlockOp)]:
+            for block in operations_of(loop, BlockOp):
                 origin = self._origin(block)
                 if origin in names:
                     self.add_structured(self.schedule.handle_of(block), origin, names[origin])
@@ -351,7 +351,7 @@ class Payload:
         return [self.loop(handle) for handle in handles if handle is not None]
 
     def _handle_of_loop(self, loop: ForOp) -> LoopHandle | None:
-        block = next((op for op in operations_in(loop) if isinstance(op, BlockOp)), None)
+        block = next(iter(operations_of(loop, BlockOp)), None)
         if block is None:
             return None
         around = loops_around(block)
@@ -398,4 +398,4 @@ def _place_of(block: BlockOp) -> tuple[str, str]:
 
 
 def _blocks(module: ModuleOp) -> list[BlockOp]:
-    return [op for op in operations_in(module) if isinstance(op, BlockOp)]
+    return operations_of(module, BlockOp)

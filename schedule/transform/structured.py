@@ -11,7 +11,7 @@ from weft.analysis.block_scopes import consumers_of, producers_of
 from weft.dialects.effects import op_name
 from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import INIT_ORIGIN, ORIGIN, IterKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.dialects.upstream.transform import FuseOp, TileUsingForallOp
 from weft.schedule.recording import LoopHandle
 from weft.schedule.transform.interpreter import (
@@ -406,7 +406,7 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         pads: list[PayloadOp] = []
         copies: list[PayloadOp] = []
         is_after = False
-        for block in [one for one in operations_in(function) if isinstance(one, BlockOp)]:
+        for block in operations_of(function, BlockOp):
             is_after = is_after or block is reduction
             if block not in before:
                 name = "linalg.copy" if is_after else "tensor.pad"

@@ -11,7 +11,7 @@ from weft.analysis.block_scopes import buffers_read, buffers_written
 from weft.dialects import sched_parameters as kinds
 from weft.dialects.sched import BLOCK, DECLARATIONS, LOOP, PRIMITIVE_STEPS, QUERY_STEPS, SAMPLING_STEPS
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.driver.universe import pass_factories
 from weft.passes.pass_descriptions import PassDescription, describe_pass
 from weft.support.names import string_text
@@ -135,7 +135,7 @@ def _values(parameter: Parameter, prefix: str, state: State, *, is_in_list: bool
 
 def _buffers(state: State) -> list[str]:
     """Returns the buffers that blocks access."""
-    blocks = [op for op in operations_in(state.module) if isinstance(op, BlockOp)]
+    blocks = operations_of(state.module, BlockOp)
     values = [value for block in blocks for value in (*buffers_read(block), *buffers_written(block))]
     return list(dict.fromkeys(value.name_hint for value in values if value.name_hint))
 

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from weft.analysis.block_scopes import loops_around
 from weft.dialects import sched
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_in, operations_of
 from weft.passes.module_edits import functions_of
 from weft.schedule.recording import BlockHandle, IntHandle, LoopHandle
 from weft.schedule.schedule import Schedule
@@ -53,7 +53,7 @@ class References(MutableMapping[str, object]):
             return known
         if isinstance(op, BlockOp):
             return self._schedule.handle_of(op)
-        inside = (inner for inner in operations_in(op) if isinstance(inner, BlockOp))
+        inside = operations_of(op, BlockOp)
         block = next((inner for inner in inside if op in loops_around(inner)), None)
         if block is None or not isinstance(op, ForOp):
             raise CompileError("the loop contains no block, by which schedules find it")

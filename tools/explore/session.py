@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from weft.analysis.loop_tree import loop_tree
 from weft.dialects.tir import BlockOp, ForOp
-from weft.dialects.traversal import copy_of, operations_in
+from weft.dialects.traversal import copy_of, operations_of
 from weft.driver.build import build_module
 from weft.driver.stablehlo_loops import import_stablehlo_loops
 from weft.driver.universe import pass_factories
@@ -271,7 +271,7 @@ class Session:
         tables: list[tuple[str, Table]] = []
         for name in self._functions(func):
             function = known[name]
-            if any(isinstance(op, ForOp | BlockOp) for op in operations_in(function)):
+            if operations_of(function, ForOp, BlockOp):
                 tables.append((f"@{name}", buffer_table(buffer_rows(function, self.target))))
             elif rows := [row for row in memory if row.function == name]:
                 tables.append((f"@{name}", memory_table(rows)))
@@ -333,7 +333,7 @@ class Session:
 
     def _compiled(self, func: str | None) -> tuple[Library, str, str]:
         state = self.state
-        has_loops = any(isinstance(op, ForOp | BlockOp) for op in operations_in(state.module))
+        has_loops = bool(operations_of(state.module, ForOp, BlockOp))
         by_default = not has_loops and not state.group
         name = entry_function(self.states[0].module if func is None else state.module, func).sym_name.data
         if state not in self._libraries:
