@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, wraps
+from itertools import chain, repeat
 from numbers import Integral, Real
 from pathlib import Path
 from reprlib import Repr
@@ -62,25 +65,68 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """
     signature = inspect.signature(function)
     unwrapped = cast("types.FunctionType", inspect.unwrap(function))
-    own = next(iter(signature.parameters), None) in ("self", "cls")
+    own = int(next(iter(signature.parameters), None) in ("self", "cls"))
+    names = _Names.of(signature)
 
     @wraps(function)
     def call(*args: P.args, **keywords: P.kwargs) -> R:
         subject = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-        try:
-            bound = signature.bind(*args, **keywords)
-        except TypeError as error:
-            raise TypeError(f"{subject}: {_count_text(signature, own, keywords, str(error))}") from None
-        for at, (name, value) in enumerate(bound.arguments.items()):
-            if at >= own:
-                hint = _hints(unwrapped).get(name, _UNCHECKED)
-                if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
-                    bound.arguments[name] = tuple(checked_argument(subject, name, hint, part) for part in value)
-                else:
-                    bound.arguments[name] = checked_argument(subject, name, hint, value)
-        return cast("Callable[..., R]", function)(*bound.args, **bound.kwargs)
+        if not names.fit(len(args), keywords):
+            # `bind` takes several times as long as `fit`, and has the text.
+            try:
+                signature.bind(*args, **keywords)
+            except TypeError as error:
+                raise TypeError(f"{subject}: {_count_text(signature, own, keywords, str(error))}") from None
+        hints = _hints(unwrapped)
+        values: list[object] = [*args[:own]]
+        for name, value in zip(chain(names.positional[own:], repeat(names.rest)), args[own:], strict=False):
+            values.append(checked_argument(subject, name, hints.get(name, _UNCHECKED), value))
+        by_name = {
+            name: checked_argument(subject, name, hints.get(name, _UNCHECKED), value)
+            for name, value in keywords.items()
+        }
+        return cast("Callable[..., R]", function)(*values, **by_name)
 
     return call
+
+
+@dataclass(frozen=True)
+class _Names:
+    positional: tuple[str, ...]
+    keywords: frozenset[str]
+    """Names that may be keywords."""
+    required: tuple[tuple[int, str], ...]
+    """Parameters without defaults, with their positions; a position beyond all arguments if they need a keyword."""
+    rest: str
+    """The name of `*rest`; empty if there is none."""
+    takes_others: bool
+    """Whether there is `**others`."""
+
+    @staticmethod
+    def of(signature: inspect.Signature) -> _Names:
+        every = list(signature.parameters.values())
+        kinds = inspect.Parameter
+        positional = [p.name for p in every if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+        return _Names(
+            tuple(positional),
+            frozenset(p.name for p in every if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)),
+            tuple(
+                (positional.index(p.name) if p.name in positional else sys.maxsize, p.name)
+                for p in every
+                if p.default is p.empty and p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
+            ),
+            next((p.name for p in every if p.kind is kinds.VAR_POSITIONAL), ""),
+            any(p.kind is kinds.VAR_KEYWORD for p in every),
+        )
+
+    def fit(self, count: int, keywords: Mapping[str, object]) -> bool:
+        """Whether a call with `count` positional arguments binds each parameter once."""
+        return (
+            (count <= len(self.positional) or bool(self.rest))
+            and all(at < count or name in keywords for at, name in self.required)
+            and (self.takes_others or self.keywords.issuperset(keywords))
+            and (not keywords or self.keywords.intersection(self.positional[:count]).isdisjoint(keywords))
+        )
 
 
 def shown(value: object) -> str:

@@ -71,7 +71,7 @@ class NarrowVectorsPass(TirPass):
 
 def _last_lane(loop: ForOp, ranges: RangeOf) -> Index | None:
     """None if other conditions depend on lanes, or the last lane is not symbolic."""
-    conditions = [op for op in loop.body.block.ops if isinstance(op, scf.IfOp)]
+    conditions = [op for op in loop.body.block.ops if type(op) is scf.IfOp]
     if len(conditions) != 1 or conditions[0].results or conditions[0].false_region.blocks:
         return None
     if any(not only_computes(op) for op in loop.body.block.ops if op is not conditions[0]):
