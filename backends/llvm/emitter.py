@@ -20,7 +20,7 @@ from weft.backends.names import LONGEST_VARIABLE
 from weft.dialects.low import ParallelForOp
 from weft.dialects.low_tile_products import TileProductOp
 from weft.dialects.promises import ALL_PROMISES, Promise
-from weft.dialects.traversal import ancestors, operations_in
+from weft.dialects.traversal import ancestors, operations_of
 from weft.support.errors import CompileError, InternalError
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class FunctionEmitter:
 
     def reserve_tiles(self, root: Operation) -> None:
         """Declare the variable `tiles` if the ops of `root`, except in parallel loops inside, use tiles."""
-        if any(_is_run_by(op, root) for op in operations_in(root) if isinstance(op, TileProductOp)):
+        if any(_is_run_by(op, root) for op in operations_of(root, TileProductOp)):
             self.tiles = f"%{self.names.fresh('tiles')}"
             self.entry.append(f"  {self.tiles} = alloca i32, align 4")
             self.entry.append(f"  store i32 {_UNKNOWN_TILES}, ptr {self.tiles}")
