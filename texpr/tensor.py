@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, NoReturn, ParamSpec, TypeVar, cast
 
 from weft.dialects.element_types import STORED
 from weft.support.argument_types import checked, shown
@@ -127,6 +126,8 @@ class Tensor:
 
     __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
 
+    operators: ClassVar[Callable[[], Collection[str]]] = tuple
+    """Names of the operators on tensors, for messages: `weft.te` sets it, whose operators depend on this class."""
     # Otherwise Python would iterate forever.
     __iter__ = None
 
@@ -183,7 +184,7 @@ class Tensor:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> NoReturn:
         name: str = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        known = name in import_module("weft.texpr.ops").__all__
+        known = name in Tensor.operators()
         hint = f"write te.ops.{name}({self.name})" if known else "te.ops has the operators on tensors"
         raise TypeError(f"np.{name} computes on arrays, and {self.name} is a tensor of te: {hint}")
 
