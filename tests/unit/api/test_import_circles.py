@@ -1,4 +1,5 @@
-"""Modules of weft do not import each other in circles, whether at the top, inside functions, or for type checkers.
+"""Modules of weft do not import each other in circles, whether at the top, inside functions, by name, or for type
+checkers.
 
 An import inside a function states the optional package that it needs, or the start-up time that it saves (the CPU time
 of the import after those at the top of the file):
@@ -37,7 +38,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(source: str, known: Collection[str]) -> Iterator[tuple[str, int, bool]]:
-    """The modules among `known` that a source imports: name, line, and whether the import is inside a function."""
+    """The modules among `known` that a source imports: name, line, and whether a statement in a function imports it."""
 
     def visit(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:
         for child in (part for field in BODIES for part in getattr(node, field, ())):
@@ -50,7 +51,12 @@ def imports(source: str, known: Collection[str]) -> Iterator[tuple[str, int, boo
             yield from ((name, child.lineno, inside) for name in dict.fromkeys(names) if name in known)
             yield from visit(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
-    return visit(ast.parse(source), False)
+    tree = ast.parse(source)
+    yield from visit(tree, False)
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "import_module":
+            literals = [part.value for part in call.args if isinstance(part, ast.Constant)]
+            yield from ((name, call.lineno, False) for name in literals if name in known)
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
@@ -122,6 +128,8 @@ if TYPE_CHECKING:
     from weft import b
 def f():
     import weft.c
+    return import_module("weft.d").x
 """
-    known = ("weft.a", "weft.b", "weft.c", "weft.d")
-    assert list(imports(source, known)) == [("weft.a", 3, False), ("weft.b", 5, False), ("weft.c", 7, True)]
+    known = ("weft.a", "weft.b", "weft.c", "weft.d", "weft.e")
+    expected = [("weft.a", 3, False), ("weft.b", 5, False), ("weft.c", 7, True), ("weft.d", 8, False)]
+    assert list(imports(source, known)) == expected
