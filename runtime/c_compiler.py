@@ -62,12 +62,12 @@ def run_tool(command: list[str], folder: Path, failure: str) -> None:
 def finished(command: list[str], failure: str) -> tuple[int, str]:
     """Returns the exit status and the first 64 KiB of the standard error.
 
-    The time limit is one minute plus one second per 4 KiB of input files, at most 15 minutes. Then, or on an interrupt,
-    the process group is killed, because the compiler proper is a child of `cc`. Raises `CompileError` with `failure` on
-    a timeout, and if the command cannot be started.
+    The time limit is one minute plus one second per 4 KiB of input files, multiplied by the processes per core that
+    are ready to run, at most 15 minutes. Then, or on an interrupt, the process group is killed, because the compiler
+    proper is a child of `cc`. Raises `CompileError` with `failure` on a timeout, and if the command cannot be started.
     """
     size = sum(os.path.getsize(word) for word in command[1:] if os.path.isfile(word))
-    limit = min(LEAST_SECONDS + size / BYTES_A_SECOND, MOST_SECONDS)
+    limit = min((LEAST_SECONDS + size / BYTES_A_SECOND) * _processes_per_core(), MOST_SECONDS)
     with tempfile.TemporaryFile() as printed:
         try:
             process = subprocess.Popen(
@@ -91,6 +91,11 @@ def finished(command: list[str], failure: str) -> tuple[int, str]:
         return status, printed.read(_MOST_PRINTED).decode(errors="replace")
 
 
+def _processes_per_core() -> float:
+    """The load average of the last minute per core; at least 1."""
+    return max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0) if hasattr(os, "getloadavg") else 1.0
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is None:
         if _HAS_GROUPS:
@@ -112,7 +117,7 @@ def compile_source(source: str, folder: Path, name: str, flags: Iterable[str], c
     path = folder / f"{name}{'.cc' if is_cxx(source) else '.c'}"
     path.write_text(source, encoding="utf-8")
     made = str(path.with_suffix(".o"))
-    refusal = f"the C compiler refuses an imported source ({path.name})"
+    refusal = f"the C compiler refuses the source {path.name}"
     run_tool([compiler, *flags, "-c", str(path), "-o", made], folder, refusal)
     return made
 

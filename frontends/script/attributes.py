@@ -120,7 +120,8 @@ def generic_op(
 ) -> Operation:
     """Types of results are MLIR text, properties and attributes Python values.
 
-    Raises CompileError for unknown ops, for ops with regions or successors, and if the op does not verify.
+    Raises CompileError for unknown ops, and for properties and attributes that scripts cannot express. The op is
+    verified with the module, because its parent may matter.
     """
     op_class = context().get_optional_op(name)
     if op_class is None:
@@ -133,17 +134,12 @@ def generic_op(
         if not isinstance(type, TypeAttribute):
             raise CompileError(f"the type of a result is the text of a type, got {text!r}")
         types.append(type)
-    op = op_class.create(
+    return op_class.create(
         operands=operands,
         result_types=types,
         properties=_named(properties, "properties"),
         attributes=_named(attributes, "attributes"),
     )
-    try:
-        op.verify()
-    except VerifyException as failure:
-        raise CompileError(f"{name}: {last_line(failure)}") from None
-    return op
 
 
 def _named(value: object, what: str) -> dict[str, Attribute]:

@@ -64,22 +64,29 @@ def identifier(name: str | None, default: str) -> str:
 class PythonNames:
     def __init__(self, taken: set[str]) -> None:
         self._scopes = [set(taken)]
+        self._ended: set[str] = set()
 
     def new(self, name: str | None, default: str) -> str:
-        """The name is reserved until its scope ends. IR would drop a number after an underscore."""
-        word = candidate = identifier(name, default)
-        number = 0
-        while any(candidate in scope for scope in self._scopes):
-            number += 1
-            candidate = word.rstrip("_") + str(number)
-        self._scopes[-1].add(candidate)
-        return candidate
+        """The name is reserved until its scope ends."""
+        word = self._unused(name, default, self._scopes)
+        self._scopes[-1].add(word)
+        return word
 
     def keep(self, name: str | None, default: str) -> str:
-        """The name is reserved to the end of the function."""
-        word = self.new(name, default)
+        """The name is reserved to the end of the function, and no earlier scope had it: a variable that the function
+        assigns twice is in a buffer."""
+        word = self._unused(name, default, [*self._scopes, self._ended])
         self._scopes[0].add(word)
         return word
+
+    def _unused(self, name: str | None, default: str, taken: Sequence[set[str]]) -> str:
+        """IR would drop a number after an underscore."""
+        word = candidate = identifier(name, default)
+        number = 0
+        while any(candidate in names for names in taken):
+            number += 1
+            candidate = word.rstrip("_") + str(number)
+        return candidate
 
     @contextmanager
     def scope(self) -> Generator[None]:
@@ -87,7 +94,7 @@ class PythonNames:
         try:
             yield
         finally:
-            self._scopes.pop()
+            self._ended |= self._scopes.pop()
 
 
 _OR, _AND, _NOT, _COMPARE, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT, _UNARY, _ATOM = range(12)

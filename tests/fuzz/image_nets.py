@@ -345,10 +345,10 @@ class ImageNet:
         )
 
 
-def check(seed: int, target: str = "") -> str:
+def check(seed: int, target: str = "", **options: Any) -> str:
     """What is wrong with the net of a seed; empty if nothing is."""
     net = ImageNet(seed)
-    function = weft.build(net.module, target=target or net.target, checked=net.checked)["main"]
+    function = weft.build(net.module, target or net.target, **{"checked": net.checked, **options})["main"]
     for at, shape in enumerate(net.parameters[0].arrays):
         given = []
         for parameter in net.parameters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, ModuleOp
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -16,8 +16,8 @@ _RENAMES = (memref.CastOp, memref.ReinterpretCastOp)
 
 
 def poison(module: ModuleOp, name: str = "main") -> int:
-    """Let a function of static shapes that `plan-memory` has rewritten overwrite its temporaries when they die, in
-    place; returns how many there are. A temporary that shares memory with one that lives on is left alone."""
+    """Let a function that `plan-memory` has rewritten overwrite its temporaries when they die, in place; returns the
+    number of these temporaries. A temporary that shares memory with one that lives on is left alone."""
     function = next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == name)
     block = function.body.block
     places = {op: place for place, op in enumerate(block.ops)}
@@ -84,16 +84,23 @@ def _text(name: str, type_: MemRefType[Attribute]) -> str:
     element = str(type_.element_type)
     value = "1" if element == "i1" else "0x7FC00000" if element == "f32" else "0x7FF8000000000000"
     value = value if element[0] in "f" or element == "i1" else "90"
-    names = [f"i{axis}" for axis in range(type_.get_num_dims())]
-    loops = " ".join(f"tir.for %{n} in {extent} {{" for n, extent in zip(names, type_.get_shape(), strict=True))
-    iterators = ", ".join(f"%v{n}: spatial<{extent}>" for n, extent in zip(names, type_.get_shape(), strict=True))
+    axes = range(type_.get_num_dims())
+    extents = [f"%n{axis}" if extent == DYNAMIC_INDEX else extent for axis, extent in enumerate(type_.get_shape())]
+    dims = [
+        f"%c{axis} = arith.constant {axis} : index\n%n{axis} = memref.dim %A, %c{axis} : {type_}"
+        for axis, extent in enumerate(type_.get_shape())
+        if extent == DYNAMIC_INDEX
+    ]
+    loops = " ".join(f"tir.for %i{axis} in {extents[axis]} {{" for axis in axes)
+    iterators = ", ".join(f"%vi{axis}: spatial<{extents[axis]}>" for axis in axes)
     return f"""
         func.func private @{name}(%A: {type_}) {{
           %x = arith.constant {value} : {element}
+          {" ".join(dims)}
           {loops}
-            tir.block "poison" iters({iterators}) = [{", ".join(f"%{n}" for n in names)}] {{
-              memref.store %x, %A[{", ".join(f"%v{n}" for n in names)}] : {type_}
+            tir.block "poison" iters({iterators}) = [{", ".join(f"%i{axis}" for axis in axes)}] {{
+              memref.store %x, %A[{", ".join(f"%vi{axis}" for axis in axes)}] : {type_}
             }}
-          {"}" * len(names)}
+          {"}" * len(axes)}
           func.return
         }}"""

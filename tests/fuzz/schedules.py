@@ -42,6 +42,7 @@ from weft.passes.schedule.transform_block_layout import own_nest
 from weft.schedule.schedule import BlockHandle, LoopHandle
 
 T = TypeVar("T")
+H = TypeVar("H", BlockHandle, LoopHandle)
 MAX_STEPS = 12
 SCOPES = ("global", "local", "shared", "global.copy")
 FINISHING = ("parallel", "vectorize", "unroll", "bind", "decompose_reduction")
@@ -115,9 +116,23 @@ def fingerprint(module: ModuleOp) -> list[object]:
 
 
 class RecordingSchedule(Schedule):
-    """A schedule that remembers the step it tried last, for when that step breaks something."""
+    """A schedule that remembers the step it tried last, for when that step breaks something.
+
+    A block or loop that is found again has the handle that it was first given, so that later steps depend on the step
+    that made it, not on its place among the loops or on a search by name: shrinking leaves out the steps between.
+    """
 
     attempt: sched.StepOp | None = None
+
+    def get_block(self, name: str, func_name: str | None = None) -> BlockHandle:
+        return self._first_handle(super().get_block(name, func_name))
+
+    def get_loops(self, block: BlockHandle | str) -> list[LoopHandle]:
+        return [self._first_handle(loop) for loop in super().get_loops(block)]
+
+    def _first_handle(self, handle: H) -> H:
+        found = self.get(handle)
+        return type(handle)(next(value for value, op in self._replay.handles.items() if op is found))
 
     def _record(self, step: sched.StepOp) -> sched.StepOp:
         self.attempt = step.clone()

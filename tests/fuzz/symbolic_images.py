@@ -148,10 +148,10 @@ class ImageProgram:
         return np.maximum(y, 0) if self.activation else y
 
 
-def check(seed: int) -> str:
+def check(seed: int, target: str = "", **options: Any) -> str:
     """What is wrong with the program of a seed; empty if nothing is."""
     program = ImageProgram(seed)
-    function = weft.build(program.module(), Target("llvm", num_threads=program.threads))["main"]
+    function = weft.build(program.module(), Target(target or "llvm", num_threads=program.threads), **options)["main"]
     for sizes in program.points():
         generator = np.random.default_rng(seed)
         shape = (sizes["n"], program.channels, *(sizes[name] for name in program.axes[1:]))

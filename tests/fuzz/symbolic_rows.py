@@ -412,10 +412,10 @@ class RowProgram:
         return found
 
 
-def check(seed: int, kind: str = "llvm", **options: Any) -> str:
+def check(seed: int, target: str = "", **options: Any) -> str:
     """What is wrong with the program of a seed; empty if nothing is."""
     program = RowProgram(seed)
-    function = weft.build(program.module(), Target(kind, num_threads=program.threads), **options)["main"]
+    function = weft.build(program.module(), Target(target or "llvm", num_threads=program.threads), **options)["main"]
     for sizes in program.points():
         problem = _problem(program, function, sizes)
         if problem:

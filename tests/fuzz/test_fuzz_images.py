@@ -1,4 +1,4 @@
-"""Convolutions and pools of images with symbolic extents; `run_images.py` makes more."""
+"""Convolutions and pools of images with symbolic extents; `run_symbolic.py images` makes more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nets of images with random operators around convolutions."""
+"""Nets of images with random operators around convolutions; `run_symbolic.py nets` makes more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products, rows, scans and moves of symbolic extents; `run_rows.py` makes more."""
+"""Products, rows, scans and moves of symbolic extents; `run_symbolic.py rows` makes more."""
 
 from __future__ import annotations
 

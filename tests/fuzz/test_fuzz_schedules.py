@@ -25,6 +25,7 @@ from tiers import first_tier
 
 import weft
 from weft.dialects import sched
+from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
 from weft.passes.schedule import compute_at, parallel
 from weft.passes.schedule import primitive as definitions
@@ -275,7 +276,7 @@ def test_parallel_reductions_are_found_and_shrunk(monkeypatch: pytest.MonkeyPatc
     seed, outcome = first_failure("matmul_relu")
     assert stage_of(outcome).startswith(("interpreter", "after interpreter"))
     case = shrunk(outcome, seed)
-    left = replay_kept(outcome.program, outcome.steps, case.kept)
+    left = replay_kept(case.outcome.program, case.outcome.steps, case.kept)
     steps = [step.name for step in left.trace.body.block.ops if step.name not in ("sched.get_block", "sched.get_loops")]
     assert len(steps) <= 3
     assert {"sched.parallel", "sched.vectorize"} & set(steps)
@@ -417,3 +418,17 @@ def test_steps_left_out_give_their_loops_to_later_ones() -> None:
     left = replay_kept(program, steps, kept)
     assert "sched.split" not in str(left.trace)
     assert LoopKind.PARALLEL.value in str(left.mod)
+
+
+def test_steps_left_out_leave_later_ones_their_loops() -> None:
+    """Without the fusion, the loop that was found after it is not the second of its nest, but the third."""
+    program = make_program("matmul_relu", 1)
+    sch = RecordingSchedule(program.module)
+    sch.fuse(*sch.get_loops("Y")[:2])
+    _, k = sch.get_loops("Y")
+    sch.unroll(k)
+    steps = [op for op in sch.trace.body.block.ops if isinstance(op, sched.StepOp)]
+    left = replay_kept(program, steps, [step.name != "sched.fuse" for step in steps])
+    loops = [left.get(loop) for loop in left.get_loops("Y")]
+    kinds = [loop.kind.data for loop in loops if isinstance(loop, ForOp)]
+    assert kinds == [LoopKind.SERIAL, LoopKind.SERIAL, LoopKind.UNROLLED]

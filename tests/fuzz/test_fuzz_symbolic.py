@@ -1,4 +1,4 @@
-"""Subscripts beyond the ends of symbolic axes: refused at the right sizes; `run_symbolic.py` makes more."""
+"""Subscripts beyond the ends of symbolic axes: refused at the right sizes; `run_symbolic.py subscripts` makes more."""
 
 from __future__ import annotations
 

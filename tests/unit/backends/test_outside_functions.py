@@ -113,7 +113,7 @@ def test_exports_bring_what_comes_along(pragma: str, target: str, tmp_path: Path
 
 @needs_compiler
 def test_what_the_c_compiler_refuses_is_told() -> None:
-    with pytest.raises(weft.CompileError, match="the C compiler refuses an imported source") as caught:
+    with pytest.raises(weft.CompileError, match="the C compiler refuses the source") as caught:
         check(scheduled("pragma_import_c", "int add_tile("))
     assert "error:" in str(caught.value)
 

@@ -140,6 +140,12 @@ def test_statements_of_a_block(statement: str, message: str, place: str) -> None
     assert (error.location.file, error.location.line) == ("user.py", 6)
 
 
+def test_ops_by_name_are_verified_where_they_are() -> None:
+    op = 'T.op("tir.assume", vi, properties={"sides": T.attr("affine_map<(d0) -> (d0, 0)>"), "relation": "=="})'
+    error = refusal(in_function(BLOCK + op))
+    assert "user.py:6:13: error: tir.assume must be at the top of a function, not in a loop or block" in str(error)
+
+
 @pytest.mark.parametrize(
     ("statement", "message"),
     [

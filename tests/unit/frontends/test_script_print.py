@@ -226,6 +226,46 @@ func.func @f(%A: memref<64x32xf32>, %C: memref<64x32xf32>, %V: memref<?xf32>) {
 """
 
 
+def test_assumptions_with_a_reason() -> None:
+    """Written by name, and verified where they are: at the top of a function."""
+    text = check_roundtrip(
+        weft.parse(
+            """
+            func.func @main(%A: memref<?xf32>, %n: index) {
+              tir.assume [%n mod 4] == [0] because "block \\22A\\22 requires it"
+              func.return
+            }"""
+        )
+    )
+    assert 'T.op("tir.assume", n, ' in text
+
+
+def test_indices_do_not_share_a_name_with_iterators() -> None:
+    """`v: T.int64 = ...` would be a variable in a buffer, because the function assigns `v` twice."""
+    text = check_roundtrip(
+        weft.parse(
+            """
+            func.func @main(%A: memref<9xf32>) {
+              %x = arith.constant 1.0 : f32
+              tir.for %i in 8 {
+                tir.block "A" iters(%v: spatial<8>) = [%i] {
+                  memref.store %x, %A[%v] : memref<9xf32>
+                }
+              }
+              tir.for %i in 8 {
+                tir.block "B" iters(%u: spatial<8>) = [%i] {
+                  %v = affine.apply affine_map<(d0) -> (d0 + 1)> (%u)
+                  memref.store %x, %A[%u] : memref<9xf32>
+                }
+              }
+              func.return
+            }"""
+        )
+    )
+    assert "v = T.axis.spatial(8, i)" in text
+    assert "v1: T.int64 = u + 1" in text
+
+
 def test_functions_outside_of_the_module() -> None:
     text = check_roundtrip(weft.parse(OUTSIDE))
     for line in (
