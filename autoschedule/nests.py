@@ -252,6 +252,8 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
         splits=splits,
         order=(*others, *outer, *(loop for level in squares for loop in level)),
         threads=(),
+        # Loops over tiles that threads share are fused, and cannot be cut at partial tiles.
+        interior=squares[0][0] if target.num_threads > 1 else None,
     )
 
 
