@@ -2,7 +2,7 @@
 digest of its result. `WEFT_HOST_CPU` makes the rules choose for another processor.
 
     .venv/bin/python tests/equality/record.py OUT .venv/bin/python tests/equality/rows.py [TEXT...]
-    .venv/bin/python tests/equality/rows.py --threads 1 --libraries FOLDER [TEXT...]    # for `times.py`
+    .venv/bin/python tests/equality/rows.py [TEXT...] --threads 1 --libraries FOLDER    # for `times.py`
 
 The rows are those of the tree in the working directory. A row that fails is reported, and the others are built.
 """
