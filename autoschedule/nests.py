@@ -243,6 +243,8 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
     splits = tuple(Split((places[0],), factors) for places in fused)
     others = _loops(v.index for v in iterators_of(pattern)[shared:] if not any(v.index in places for places in fused))
     outer, *squares = zip(*(split.parts for split in splits), strict=True)
+    extents = (product(pattern.extent_of(iterators_of(pattern)[at]) for at in places) for places in fused)
+    has_partial = any(extent is None or extent % (vectors * lanes) for extent in extents)
     # Arrays larger than the caches are read by whole lines. If the lanes fill only a part of a line, stores are in
     # order.
     if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
@@ -252,6 +254,8 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
         splits=splits,
         order=(*others, *outer, *(loop for level in squares for loop in level)),
         threads=(),
+        # Loops over tiles that threads share are fused, and cannot be cut at partial tiles.
+        interior=squares[0][0] if has_partial and target.num_threads > 1 else None,
     )
 
 

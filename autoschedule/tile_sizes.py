@@ -81,12 +81,13 @@ def best_streamed_tile(
     tiles: Sequence[RegisterTile], rows: int, columns: int | None, processor: Processor
 ) -> RegisterTile:
     """The fastest tile if the packed right factor is beyond L2, the largest of equals. The first tile of rows waits for
-    each line of a panel, later ones find it in L2."""
+    each line of a panel, later ones find it in L2. A tile of one vector is bound by the load ports."""
     arrival = processor.fma_ports * processor.line_bytes / processor.bytes_per_cycle[1]
 
     def time(tile: RegisterTile) -> tuple[float, int]:
         results = tile.rows * tile.vectors
-        steps = step(fitted.BLOCKS, results, tile.vectors, tile.rows, processor) / results
+        loads = (tile.rows + tile.vectors) * processor.fma_ports / processor.load_ports
+        steps = (step(fitted.BLOCKS, results, tile.vectors, tile.rows, processor) + max(loads - results, 0.0)) / results
         rest = (1 + utilization(rows, tile.rows)) / 2 * utilization(columns, tile.columns)
         return (steps + max(arrival - tile.rows, 0.0) / rows) / rest, -results
 
@@ -116,7 +117,13 @@ def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: in
     if panels is None:
         return most
     most = min(most, max(panels // threads, 1))
-    return max(range(most, 0, -1), key=lambda together: round(utilization(-(-panels // together), threads), 1))
+
+    def busy(together: int) -> float:
+        """Panels of all threads, divided by what they would be if each had those of the busiest; the last part is
+        smaller."""
+        return round(panels / (threads * min(together * ceil(ceil(panels / together) / threads), panels)), 1)
+
+    return max(range(most, 0, -1), key=busy)
 
 
 _MOST_VECTORS: Final = 4

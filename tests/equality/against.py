@@ -1,11 +1,13 @@
 """Compare the code that this tree and another revision generate, and list the tests, examples and rows whose schedules
 or code differ.
 
-    .venv/bin/python tests/equality/against.py main
+    .venv/bin/python tests/equality/against.py main --keep FOLDER
     .venv/bin/python tests/equality/against.py main -- .venv/bin/python -m pytest tests/numeric/passes
 
 Without a command: the rows of `weft bench ops` and the examples. The command runs in both trees, so that it needs paths
-relative to their roots; results are checked by the command. The output is that of `compare.py`.
+relative to their roots; results are checked by the command. The output is that of `compare.py`, one line for each
+label that changed; `--keep` leaves both recordings in a folder, and `compare.py FOLDER/base FOLDER/head --lines 40`
+shows differences of texts. `rows.py --libraries` and `times.py` measure rows whose code changed.
 """
 
 import argparse
@@ -41,7 +43,8 @@ def link_packages(root: Path, folder: Path) -> None:
 def commands(root: Path) -> list[list[str]]:
     """The rows of `weft bench ops`, and the examples that are a file."""
     examples = sorted(str(file.relative_to(root)) for file in (root / "examples").glob("*.py"))
-    return [[sys.executable, "tests/equality/rows.py"], *([sys.executable, example] for example in examples)]
+    # The program is that of this tree, so that both recordings have the same labels.
+    return [[sys.executable, str(HERE / "rows.py")], *([sys.executable, example] for example in examples)]
 
 
 def record(root: Path, out: Path, packages: Path, command: list[str]) -> None:
@@ -59,15 +62,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", help="the revision to compare with")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run, after --")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the recordings in a new folder")
     options = parser.parse_args()
     command = [word for word in options.command if word != "--"]
     command = [str(ROOT / word) if word.startswith(".venv/") else word for word in command]
     with tempfile.TemporaryDirectory(prefix="weft-equality-") as name:
         folder = Path(name)
         checkout(options.base, folder / "tree")
-        record(folder / "tree", folder / "base", folder / "packages-of-base", command)
-        record(ROOT, folder / "head", folder / "packages", command)
-        compare = [sys.executable, str(HERE / "compare.py"), str(folder / "base"), str(folder / "head")]
+        kept = (options.keep or folder).absolute()
+        record(folder / "tree", kept / "base", folder / "packages-of-base", command)
+        record(ROOT, kept / "head", folder / "packages", command)
+        compare = [sys.executable, str(HERE / "compare.py"), str(kept / "base"), str(kept / "head")]
         return subprocess.run(compare, check=False).returncode
 
 

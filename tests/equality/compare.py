@@ -1,10 +1,11 @@
-"""Compare two recordings of `record.py`: list the tests and rows whose generated code differs, with the first lines.
+"""Compare two recordings of `record.py`: one line for each test or row that changed, with the kinds of
+change: "trace" (of a default schedule), "code", "result" (of a row).
 
     .venv/bin/python tests/equality/compare.py BASE HEAD [--lines N] [--only TEXT]
 
 A label is compared if both recordings have it. The order of the texts of a label does not count, because functions are
-compiled in any order; nor do keys in the names of kernels, which depend on options and versions. Ends with status 1 if
-a label differs, if HEAD lacks a label of BASE, or if no label is common.
+compiled in any order; nor do names of values, keys in the names of kernels, and descriptions of libraries, which depend
+on options and versions. Ends with status 1 if a label differs, if HEAD lacks a label of BASE, or if no label is common.
 """
 
 import argparse
@@ -13,8 +14,12 @@ import sys
 import zlib
 from collections import Counter
 from difflib import unified_diff
-from itertools import islice
+from itertools import zip_longest
 from pathlib import Path
+
+CHANGES = {"schedule": "trace", "result": "result", "llvm": "code", "c": "code"}
+"""The kind of a text -> the change that is reported if it differs: the trace of a default schedule, generated code, or
+a digest of results."""
 
 Recording = dict[str, Counter[tuple[str, str]]]
 """Label -> the kinds and digests of its texts."""
@@ -37,50 +42,66 @@ def text_of(folder: Path, digest: str) -> list[str]:
     return zlib.decompress((folder / "texts" / digest).read_bytes()).decode(errors="replace").splitlines()
 
 
-def without_keys(folder: Path, texts: Counter[tuple[str, str]]) -> Counter[str]:
-    """The texts of a label, without the keys of kernels."""
+def _normal(folder: Path, digest: str) -> str:
+    """A text with its values and basic blocks numbered, and without comments, keys of kernels and descriptions of
+    exported libraries, which have versions.
+    """
+    text = re.sub(r"\bkernel_[0-9a-f]{20}", "kernel", "\n".join(text_of(folder, digest)))
+    text = re.sub(r"(?m)^(; |source_filename = |@weft_library = ).*\n", "", text)
+    numbers: dict[str, str] = {}
+    return re.sub(r"(?m)(?<=%)[\w.]+|^[\w.]+(?=:)", lambda name: numbers.setdefault(name[0], f"v{len(numbers)}"), text)
+
+
+def texts_of(folder: Path, texts: Counter[tuple[str, str]], change: str) -> Counter[str]:
+    """The normalised texts of a label whose kind belongs to a change of `CHANGES`."""
     found: Counter[str] = Counter()
-    for (_, digest), count in texts.items():
-        found[re.sub(r"\bkernel_[0-9a-f]{20}", "kernel", "\n".join(text_of(folder, digest)))] += count
+    for (kind, digest), count in texts.items():
+        if CHANGES.get(kind, "code") == change:
+            found[_normal(folder, digest)] += count
     return found
 
 
-def schedules(texts: Counter[tuple[str, str]]) -> Counter[str]:
-    """The digests of the traces of default schedules."""
-    return Counter({digest: count for (kind, digest), count in texts.items() if kind == "schedule"})
+def changes(base: Path, old: Counter[tuple[str, str]], head: Path, new: Counter[tuple[str, str]]) -> dict[str, str]:
+    """The kinds of change of a label -> a unified diff of the first texts that differ."""
+    found: dict[str, str] = {}
+    for change in dict.fromkeys(CHANGES.values()):
+        before, after = texts_of(base, old, change), texts_of(head, new, change)
+        if before != after:
+            gone, made = sorted((before - after).elements()), sorted((after - before).elements())
+            pairs = next(zip_longest(gone, made, fillvalue=""))
+            lines = unified_diff(*(text.splitlines() for text in pairs), change, change, n=1, lineterm="")
+            found[change] = "\n".join(f"    {line[:200]}" for line in lines)
+    return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("base", type=Path)
     parser.add_argument("head", type=Path)
-    parser.add_argument("--lines", type=int, default=12, help="lines of each difference (default: %(default)s)")
+    parser.add_argument("--lines", type=int, default=0, help="lines of each difference to print (default: none)")
     parser.add_argument("--only", default="", help="labels that contain this text")
     options = parser.parse_args()
     base, head = read(options.base), read(options.head)
     common = sorted(label for label in base.keys() & head.keys() if options.only in label)
-    differing = [
-        label
+    differing = {
+        label: found
         for label in common
-        if base[label] != head[label]
-        and without_keys(options.base, base[label]) != without_keys(options.head, head[label])
-    ]
-    for label in differing:
-        gone, new = base[label] - head[label], head[label] - base[label]
-        print(f"{label}: {gone.total()} texts are replaced by {new.total()}")
-        pairs = zip(sorted(gone.elements()), sorted(new.elements()), strict=False)
-        for (kind, old), (_, other) in islice(pairs, 1 if options.lines else 0):
-            lines = unified_diff(text_of(options.base, old), text_of(options.head, other), kind, kind, n=1, lineterm="")
-            print(*(f"    {line[:200]}" for line in islice(lines, options.lines)), sep="\n")
-    plans = [label for label in differing if schedules(base[label]) != schedules(head[label])]
-    for label in plans:
-        print(f"{label}: other schedules")
+        if base[label] != head[label] and (found := changes(options.base, base[label], options.head, head[label]))
+    }
+    for label, found in differing.items():
+        print(f"{label}: {', '.join(found)}")
+        for text in found.values() if options.lines else ():
+            print("\n".join(text.splitlines()[: options.lines]))
     total = sum(base[label].total() for label in common)
     alone = f"; only in BASE: {len(base.keys() - head.keys())}, only in HEAD: {len(head.keys() - base.keys())}"
-    print(f"{len(common)} labels, {total} texts: {len(differing)} labels differ{alone}")
+    counts = Counter(change for found in differing.values() for change in found)
+    kinds = "".join(f", {count} in {change}" for change, count in counts.items())
+    print(f"{len(common)} labels, {total} texts: {len(differing)} labels differ{kinds}{alone}")
     missing = sorted(label for label in base.keys() - head.keys() if options.only in label)
-    for label in missing[:10]:
-        print(f"{label}: not in HEAD")
+    added = sorted(label for label in head.keys() - base.keys() if options.only in label)
+    for labels, where in ((missing, "BASE"), (added, "HEAD")):
+        for label in labels:
+            print(f"{label}: only in {where}")
     return 1 if differing or missing or not common else 0
 
 

@@ -176,7 +176,7 @@ def expm1_reduced(x: Lanes, exponent: int) -> tuple[Lanes, Lanes]:
     """2^(n + exponent), which must be normal, and exp(r) - 1."""
     format_ = x.writer.format
     shifted, _, r = reduced(x, format_.rounder + (format_.bias + exponent))
-    q = r * r * r.polynomial(_EXP[format_].expm1) + r
+    q = r * r * r.polynomial(_EXP[format_].exp) + r
     return (shifted.bits << format_.mantissa_bits).numbers, q
 
 
@@ -210,7 +210,7 @@ def logistic(x: Lanes) -> Lanes:
     x = x.at_least(constants.low).at_most(2.0 + format_.mantissa_bits)
     shifted, _, r = reduced(-x, format_.rounder + (format_.bias - exponent))
     t = (shifted.bits << format_.mantissa_bits).numbers
-    product = t * (r * r * r.polynomial(constants.expm1) + r)
+    product = t * (r * r * r.polynomial(constants.exp) + r)
     first, missing = two_sum(t, scale)
     divisor, lost = two_sum(first, product)
     inverse = 1.0 / divisor

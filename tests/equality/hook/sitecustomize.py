@@ -90,11 +90,17 @@ def _in_this_process(module: ModuleType) -> None:
     module.WORTH_A_PROCESS = float("inf")  # type: ignore[attr-defined]
 
 
+def _not_isolated(module: ModuleType) -> None:
+    """Code for another CPU is compiled in a worker, which has another label."""
+    module.isolated = lambda _, function, *arguments, **keywords: function(*arguments, **keywords)  # type: ignore[attr-defined]
+
+
 PATCHES: dict[str, Callable[[ModuleType], None]] = {
     "llvmlite.binding": _in_llvm,
     "weft.backends.c_family.emitter": _in_c,
     "weft.autoschedule.default_schedule": _in_schedules,
     "weft.driver.kernels": _in_this_process,
+    "weft.support.isolation": _not_isolated,
 }
 
 

@@ -105,3 +105,17 @@ def test_transpositions_are_not_inlined_under_conditions() -> None:
 
     assert "compute_inline %b" in steps(False)
     assert "compute_inline %b" not in steps(True)
+
+
+def test_whole_tiles_of_several_threads_are_transposed_in_registers() -> None:
+    """Threads share fused loops over tiles: 190 tiles of 3025 pixels, the last of which is partial."""
+    A = te.placeholder((2, 3025, 32), name="A")
+    B = te.compute((2, 32, 3025), lambda b, c, i: A[b, i, c], name="B")
+    module = create_func([A, B], name="f")
+    source = build(module.clone(), "llvm -mcpu=znver5 -num-threads=2").get_source("ll")
+    assert "weft_parallel_for" in source
+    assert "A_tile" in source and "shufflevector" in source
+    a = np.random.default_rng(0).random((2, 3025, 32), np.float32)
+    b = np.zeros((2, 32, 3025), np.float32)
+    build(module, "llvm -num-threads=2")["f"](a, b)
+    np.testing.assert_array_equal(b, a.transpose(0, 2, 1))

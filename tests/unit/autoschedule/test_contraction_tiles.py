@@ -7,6 +7,7 @@ import pytest
 from weft.autoschedule.rules import product
 from weft.autoschedule.tile_sizes import (
     RegisterTile,
+    best_streamed_tile,
     best_tile,
     cache_for_panels,
     depth_of_panels,
@@ -73,6 +74,20 @@ def test_panels_fill_their_cache_and_are_shared_out(panels: int, threads: int) -
     assert 1 <= together <= 4
     if panels >= threads:
         assert -(-panels // together) >= threads
+
+
+def test_threads_have_as_many_panels() -> None:
+    """Three panels together are nine panels for one thread and seven for the other."""
+    assert panels_together(16, 1 << 17, 3 << 17, 2) == 2
+    assert panels_together(12, 1 << 17, 3 << 17, 2) == 3
+    assert panels_together(16, 1 << 17, 3 << 17, 1) == 3
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(12, 1024), (16, 768), (20, 1024), (32, 1024), (32, 3072), (128, 768)])
+def test_streamed_factor_is_not_read_by_tiles_of_one_vector(rows: int, columns: int) -> None:
+    """One vector and an element of each row are more loads than multiply-adds: with AVX2 they took twice as long."""
+    tiles = register_tiles(rows, columns, 8, 16)
+    assert best_streamed_tile(tiles, rows, columns, Processor()).vectors > 1
 
 
 def test_panels_of_unknown_size() -> None:
