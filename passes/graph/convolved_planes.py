@@ -34,7 +34,8 @@ def _in_planes(target: Target, op: Operation) -> Replacement:
     channels are those of all these planes.
 
     Applies to constant weights whose planes have 3 x 3 elements, with stride and dilation 1 in a plane, if minimal
-    filtering of planes saves more than the copies of the planes cost.
+    filtering of planes saves more than the copies of the planes cost. Symbolic extents count as
+    `fitted.SYMBOLIC_PIXELS`, a symbolic batch as one volume.
     """
     if not isinstance(op, Operator) or not isinstance(op.operands[1].owner, ConstantOp):
         return None
