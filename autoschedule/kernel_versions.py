@@ -14,7 +14,7 @@ plan it. The version of convolutions and pools for one pixel is the function spe
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -31,6 +31,7 @@ from weft.analysis.index import Index
 from weft.analysis.integer_ranges import dynamic_extents_of, is_parameter, range_of
 from weft.autoschedule.contraction import few_rows
 from weft.autoschedule.nests import short_rows
+from weft.autoschedule.winograd_pixel import filtered_image, multiply_directly
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.input_shapes import Specialization
 from weft.dialects.integer_arith import constant_integer
@@ -119,8 +120,9 @@ def _place(bound: ExtentBound) -> tuple[int, int] | None:
     return None if dimension is None else (dim.source.index, dimension)
 
 
-def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
-    """Symbols of the extents along which windows of the first convolution or pool move.
+def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> dict[str, int]:
+    """Symbols of the extents along which windows of the first convolution or pool move, and their numbers for one
+    pixel; for one result of a Winograd convolution.
 
     Empty if an extent depends on other values, or is computed in all callers, as inside a net, whose kernels would take
     twice the time to build; and for images of one channel whose windows move by one element: code for all sizes
@@ -133,15 +135,30 @@ def _pixels_of(function: FuncOp, calls: Sequence[CallOp]) -> list[str]:
             roles = convolution_roles(pattern)
             is_image = roles is not None and sum(roles.iterators[at] in moving for at in roles.pixels) > 1
             if roles and is_image and roles.sums_one_window and roles.stride(roles.data, roles.column) == 1:
-                return []
+                return {}
             extents = [extent for v, extent in zip(block.iter_vars, block.extents, strict=True) if v in moving]
             values = {value for extent in extents if not isinstance(extent, int) for value in Index.of(extent).values()}
-            own = [quantity for value in values if (quantity := quantity_of(value)) is not None]
-            if len(own) < len(values) or not any(all(_is_axis(call, quantity) for quantity in own) for call in calls):
-                return []
-            symbols = FlatSignature.of(function).of_quantity
-            return sorted({symbols[quantity] for quantity in own})
-    return []
+            return _symbols_of(function, calls, dict.fromkeys(values, 1))
+    filtered = filtered_image(function)
+    numbers: dict[SSAValue, int] = {}
+    for extent in () if filtered is None else filtered.extents:
+        if isinstance(extent, int) and extent == 1:
+            continue
+        index = Index.of(extent)
+        value = (index - index.constant).single_value
+        if value is None or index.constant > 0:
+            return {}
+        numbers[value] = 1 - index.constant
+    return _symbols_of(function, calls, numbers)
+
+
+def _symbols_of(function: FuncOp, calls: Sequence[CallOp], numbers: Mapping[SSAValue, int]) -> dict[str, int]:
+    """The symbols of values, with their numbers; none unless all are extents, which some caller does not compute."""
+    own = {quantity: number for value, number in numbers.items() if (quantity := quantity_of(value)) is not None}
+    if len(own) < len(numbers) or not any(all(_is_axis(call, quantity) for quantity in own) for call in calls):
+        return {}
+    symbols = FlatSignature.of(function).of_quantity
+    return {symbols[quantity]: own[quantity] for quantity in sorted(own, key=lambda quantity: symbols[quantity])}
 
 
 def _is_axis(call: CallOp, own: Quantity) -> bool:
@@ -167,7 +184,7 @@ def _up_to(function: FuncOp, bound: ExtentBound, name: str, names: set[str]) -> 
         condition, version = _few(function, bound, new_name(f"{name}_few", names))
         return [condition], version
     symbol = FlatSignature.of(function).of_quantity[Quantity(*place)]
-    return _single(function, [symbol], new_name(f"{name}_single", names))
+    return _single(function, {symbol: 1}, new_name(f"{name}_single", names))
 
 
 def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, FuncOp]:
@@ -183,15 +200,21 @@ def _few(function: FuncOp, bound: ExtentBound, name: str) -> tuple[_Condition, F
     return _Condition(*place, 0, bound.most), copy
 
 
-def _single(function: FuncOp, symbols: Sequence[str], name: str) -> tuple[list[_Condition], FuncOp] | None:
-    """A copy of a function with extents `symbols` of 1, and the conditions to call it; None if one pixel has no
-    results."""
+def _single(function: FuncOp, numbers: Mapping[str, int], name: str) -> tuple[list[_Condition], FuncOp] | None:
+    """A copy of a function for `numbers` of symbols, and the conditions to call it; None if one pixel has no results,
+    or Winograd transforms of one result are no linear forms."""
     places = {symbol: own for own, symbol in reversed(FlatSignature.of(function).of_quantity.items())}
-    conditions = [_Condition(places[symbol].parameter, places[symbol].dimension, 1, 1) for symbol in symbols]
+    conditions = [
+        _Condition(places[symbol].parameter, places[symbol].dimension, number, number)
+        for symbol, number in numbers.items()
+    ]
     copy = _copied(function, name, {})
     try:
-        specialize_buffers(copy, Specialization(dict.fromkeys(symbols, 1)))
+        specialize_buffers(copy, Specialization(dict(numbers)))
     except CompileError:
+        Rewriter.erase_op(copy)
+        return None
+    if filtered_image(copy) is not None and not multiply_directly(copy):
         Rewriter.erase_op(copy)
         return None
     return conditions, copy

@@ -169,3 +169,20 @@ func.func @volumes(%x: tensor<1x16x5x14x14xf32>) -> tensor<1x16x5x14x14xf32> {
   %y = graph.conv3d %x, %w {padding = 1 : i64} : tensor<1x16x5x14x14xf32>, tensor<16x16x3x3x3xf32>
   func.return %y : tensor<1x16x5x14x14xf32>
 }
+
+// -----
+
+// The depth of a result is a symbol: slices end with the volume, and have at least as many planes.
+// CHECK-LABEL: func.func @symbolic_volumes
+// CHECK:         graph.pad {{.*}} -> tensor<?x?x16x?x?xf32, #graph.dims<n, d + 2, h, w>>
+// CHECK:         graph.strided_slice {{.*}} {begin = [0 : i64], end = [unit], {{.*}}}
+// CHECK:         graph.prefix {{.*}} -> tensor<?x?x16x?x?xf32, #graph.dims<n, d, h, w>>
+// CHECK:         graph.concatenate {{.*}} -> tensor<?x48x?x?xf32, #graph.dims<d * n, h, w>>
+// CHECK:         graph.conv2d_winograd
+// CHECK:         graph.transpose {{.*}} -> tensor<?x16x?x?x?xf32, #graph.dims<n, d, h, w>>
+func.func @symbolic_volumes(%x: tensor<?x16x?x?x?xf32, #graph.dims<n, d, h, w>>) -> tensor<?x16x?x?x?xf32, #graph.dims<n, d, h, w>> {
+  %w = graph.constant dense<0.5> : tensor<16x16x3x3x3xf32>
+  %y = graph.conv3d %x, %w {padding = 1 : i64}
+       : tensor<?x16x?x?x?xf32, #graph.dims<n, d, h, w>>, tensor<16x16x3x3x3xf32> -> tensor<?x16x?x?x?xf32, #graph.dims<n, d, h, w>>
+  func.return %y : tensor<?x16x?x?x?xf32, #graph.dims<n, d, h, w>>
+}
