@@ -360,11 +360,9 @@ def test_expansion_to_a_slice_of_at_most_one_row() -> None:
         expand(data(0, 4), data(3, 4))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(
-            """main (float[b, 3, h, w] x, float[8, 3, 3, 3] k, float[4] s) => (float[p, q, r, t] y) {
+def test_reshapes_of_convolved_images_need_no_remark() -> None:
+    """The extents of an image are quotients of the sizes that a call gives."""
+    text = """main (float[b, 3, h, w] x, float[8, 3, 3, 3] k, float[4] s) => (float[p, q, r, t] y) {
         conv = Conv <kernel_shape: ints = [3, 3], strides: ints = [2, 2], pads: ints = [1, 1, 1, 1]> (x, k)
         groups = Constant <value_ints: ints = [0, 4, -1]> ()
         grouped = Reshape (conv, groups)
@@ -372,26 +370,10 @@ def test_expansion_to_a_slice_of_at_most_one_row() -> None:
         normed = InstanceNormalization (grouped, s, zero)
         shape = Shape (conv)
         y = Reshape (normed, shape)
-    }""",
-            id="groups of channels",
-        ),
-        pytest.param(
-            """main (float[b, 3, h, w] x, float[8, 3, 3, 3] k, float[8] s) => (float[p, q, r] y) {
-        conv = Conv <kernel_shape: ints = [3, 3], strides: ints = [2, 2]> (x, k)
-        flat = Constant <value_ints: ints = [0, 8, -1]> ()
-        tokens = Reshape (conv, flat)
-        rows = Transpose <perm: ints = [0, 2, 1]> (tokens)
-        y = LayerNormalization (rows, s)
-    }""",
-            id="tokens",
-        ),
-    ],
-)
-def test_reshapes_of_convolved_images_need_no_remark(text: str) -> None:
+    }"""
     run, reference = built(text), onnx.reference.ReferenceEvaluator(onnx.parser.parse_model(HEADER + text))
     rng = np.random.default_rng(0)
-    weights = rng.normal(size=(8, 3, 3, 3)).astype("float32")
-    scale = rng.normal(size=int(text.split("] s)")[0].split("[")[-1])).astype("float32")
+    weights, scale = (rng.normal(size=shape).astype("float32") for shape in ((8, 3, 3, 3), 4))
     for shape in ((2, 3, 7, 10), (1, 3, 3, 3), (1, 3, 20, 5)):
         x = rng.normal(size=shape).astype("float32")
         wanted = reference.run(None, {"x": x, "k": weights, "s": scale})[0]
@@ -410,3 +392,26 @@ def test_both_directions_of_a_recurrent_network_need_no_remark() -> None:
         forward = run(x, w[[0, 0]], r[[0, 0]])
         backward = run(x[::-1].copy(), w[[0, 0]], r[[0, 0]])
         np.testing.assert_allclose(forward[:, 0], backward[::-1, 1], rtol=1e-5)
+
+
+def test_operands_of_at_most_one_element_along_an_axis_are_repeated() -> None:
+    """Positions are divided by the last of them, as in DETR."""
+    scaled = built("""main (float[n, 4] x) => (float[p, 4] y) {
+        zero = Constant <value_ints: ints = [0]> ()
+        last = Constant <value_ints: ints = [-1]> ()
+        end = Constant <value_ints: ints = [9223372036854775807]> ()
+        row = Slice (x, last, end, zero)
+        y = Sub (x, row)
+    }""")
+    for n in (1, 2, 7):
+        np.testing.assert_array_equal(scaled(data(n, 4)), data(n, 4) - data(n, 4)[-1:])
+    assert scaled(data(0, 4)).shape == (0, 4)
+    added = built("""main (float[n, 4] x, float[m, 4] y) => (float[p, 4] z) {
+        zero = Constant <value_ints: ints = [0]> ()
+        one = Constant <value_ints: ints = [1]> ()
+        row = Slice (x, zero, one, zero)
+        z = Add (y, row)
+    }""")
+    np.testing.assert_array_equal(added(data(3, 4), data(5, 4)), data(5, 4) + data(3, 4)[:1])
+    with pytest.raises(ValueError, match=r"n must be at least 1 unless m is 0, got 0"):
+        added(data(0, 4), data(5, 4))
