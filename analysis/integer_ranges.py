@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from weft.analysis.index import Index, RangeOf
+from weft.analysis.index import Index, Quotient, RangeOf, Remainder
 from weft.dialects.argument_attributes import has_argument_attribute
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.intervals import INTERVALS_OF_ARITH, UNBOUNDED, Interval, intersection_of_intervals
@@ -49,13 +49,21 @@ class Choice:
     larger: bool
 
 
-Computed: TypeAlias = "Division | Product | Choice"
+@dataclass(frozen=True)
+class Alternative:
+    """One of two indices: the result of `arith.select`, if iterators, loop variables and symbols decide."""
+
+    left: Index
+    right: Index
+
+
+Computed: TypeAlias = "Division | Product | Choice | Alternative"
 
 _QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp)
 
 
 def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | None:
-    """The `Division`, `Product` or `Choice` that computes a value.
+    """The `Division`, `Product`, `Choice` or `Alternative` that computes a value.
 
     The divisor must be provably non-negative (division by 0 does not execute in a correct program), and truncation
     must equal flooring: the numerator is non-negative, or the divisor is added to a negative remainder.
@@ -72,7 +80,19 @@ def meaning_of(value: SSAValue, ranges: RangeOf | None = None) -> Computed | Non
         floors = isinstance(op, arith.FloorDivSIOp) or is_not_negative(numerator, ranges)
         if floors and is_not_negative(divisor, ranges):
             return Division(numerator, without_clamp(divisor), isinstance(op, _QUOTIENTS))
-    return _floor_remainder(op, ranges) if isinstance(op, arith.SelectOp) else None
+    if not isinstance(op, arith.SelectOp):
+        return None
+    if floor_remainder_of(op, ranges) is not None:
+        return _floor_remainder(op, ranges)
+    return Alternative(Index.of(op.lhs), Index.of(op.rhs)) if _is_decided_by_indices(op.cond) else None
+
+
+def _is_decided_by_indices(condition: SSAValue) -> bool:
+    op = condition.owner
+    if not isinstance(op, arith.CmpiOp) or not isinstance(op.lhs.type, IndexType):
+        return False
+    values = [*Index.of(op.lhs).values(), *Index.of(op.rhs).values()]
+    return all(is_symbol(value) or range_of_index(value) != UNBOUNDED for value in values)
 
 
 def floor_remainder_of(op: arith.SelectOp, ranges: RangeOf | None = None) -> arith.RemSIOp | None:
@@ -150,13 +170,15 @@ def is_not_negative(index: Index, ranges: RangeOf | None = None) -> bool:
 
 
 def leaves(value: SSAValue) -> Iterator[SSAValue]:
-    """Operands, recursively and once, of the quotients, products and choices that compute a value; else the value."""
+    """Operands, recursively and once, of the quotients, products and choices that compute a value; else the value. The
+    result of a select precedes its operands, because they do not decide it."""
     pending, seen = [value], {value}
     while pending:
         inner = pending.pop()
         meaning = meaning_of(inner)
-        if meaning is None:
+        if meaning is None or isinstance(meaning, Alternative):
             yield inner
+        if meaning is None:
             continue
         is_division = isinstance(meaning, Division)
         sides = (meaning.divisor, meaning.numerator) if is_division else (meaning.right, meaning.left)
@@ -312,12 +334,17 @@ def assumption_of(op: AssumeOp) -> Assumption:
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """Two reads of one extent are assumed equal."""
+    """Two reads of one extent are assumed equal. Extents of the parameters of a private function are not negative:
+    its callers have allocated the buffers."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
+    function = entry.parent_op()
+    is_private = isinstance(function, FuncOp) and function.sym_visibility == _PRIVATE
     for op in _top_of(entry):
         if isinstance(op, AssumeOp):
             yield assumption_of(op)
             continue
+        if is_private and isinstance(op, AssumeShapeOp):
+            yield from _assumptions_of_extents(op)
         for buffer, dimension, value in _extents_given_by(op):
             first = extents.setdefault((buffer, dimension), value)
             if first is value:
@@ -325,6 +352,28 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
             difference = Index.of(value) - Index.of(first)
             if difference.terms or difference.constant:
                 yield Assumption(difference, True)
+
+
+_PRIVATE: Final = StringAttr("private")
+
+
+def _assumptions_of_extents(op: AssumeShapeOp) -> Iterator[Assumption]:
+    """`n >= 2` for an extent `(n - 4) floordiv 2 + 1`, and so on for extents that increase with one parameter."""
+    if not is_parameter(op.operands[0]):
+        return
+    for extent in op.operands[1:]:
+        least, index = 0, Index.of(extent)
+        while len(index.terms) == 1:
+            ((atom, factor),) = index.terms.items()
+            if factor < 1:
+                break
+            least = -((index.constant - least) // factor)
+            if isinstance(atom, Quotient):
+                least, index = least * atom.divisor, atom.numerator
+                continue
+            if not isinstance(atom, Remainder) and is_symbol(atom):
+                yield Assumption(Index({atom: 1}, -least), False)
+            break
 
 
 def dynamic_extents_of(function: FuncOp) -> dict[tuple[SSAValue, int], SSAValue]:

@@ -28,6 +28,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from weft.analysis.index import Index, Quotient, Remainder, mixed_radix
 from weft.analysis.integer_ranges import (
+    Alternative,
     Choice,
     Computed,
     Division,
@@ -157,7 +158,7 @@ def _multiple(divisor: Row, factor: int) -> Part:
 
 
 def _multiples_in(divisor: Row, positives: Sequence[Row]) -> list[int]:
-    if len(divisor.terms) != 1 or divisor.constant:
+    if len(divisor.terms) != 1:
         return []
     terms: Mapping[Variable, int] = divisor.terms
     ((variable, own),) = terms.items()
@@ -200,7 +201,7 @@ class System:
     _products: dict[Variable, Variable] = field(default_factory=dict[Variable, Variable])
     _divisions: Divisions = field(default_factory=Divisions)
     _choices: dict[Variable, tuple[Row, Row]] = field(default_factory=dict[Variable, "tuple[Row, Row]"])
-    """A maximum or minimum -> rows of which one is zero, since it equals one of its sides."""
+    """A maximum, minimum or result of `arith.select` -> rows of which one is zero, since it equals one of its sides."""
     _assumed: list[list[Row]] = field(default_factory=list[list[Row]])
     """Disjunctions that the function assumes: one of the rows is non-negative."""
     _unknown: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
@@ -252,6 +253,8 @@ class System:
                 return self._product(value, meaning, naming)
             case Choice():
                 return self._choice(value, meaning, naming)
+            case Alternative():
+                return self._alternative(value, meaning, naming)
 
     def _learn(self, value: SSAValue, naming: Naming) -> None:
         for assumed in self.ranges.assumptions_about(value) if is_symbol(value) else ():
@@ -320,7 +323,7 @@ class System:
         known = self._products.setdefault(key, naming(value))
         if known != naming(value):
             self.equal(Row({known: 1}, 0), result)
-            return result
+            return Row({known: 1}, 0)  # equal divisors have one row
         fixed = all(is_fixed(v) for side in (product.left, product.right) for v in side.values())
         for index, other in ((product.left, right), (product.right, left)):
             if is_not_negative(index, self.ranges) and all(is_fixed(v) for v in index.values()):
@@ -340,6 +343,14 @@ class System:
             for side in sides:
                 self.less(*((side, result) if choice.larger else (result, side)), by=0)
             self._choices[variable] = result.minus(sides[0]), result.minus(sides[1])
+        return result
+
+    def _alternative(self, value: SSAValue, alternative: Alternative, naming: Naming) -> Row:
+        """A variable that is one of both sides; the condition is not described."""
+        self._unknown[value] = None
+        result = self._variable(value, naming)
+        sides = (self.row(alternative.left, naming), self.row(alternative.right, naming))
+        self._choices.setdefault(naming(value), (result.minus(sides[0]), result.minus(sides[1])))
         return result
 
     def _range(self, row: Row) -> Interval:

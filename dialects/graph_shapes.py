@@ -291,6 +291,23 @@ def _without_remainders(extent: KnownExtent, divisor: int) -> KnownExtent:
     return found
 
 
+def without_symbolic_remainders(extent: KnownExtent) -> KnownExtent:
+    """Replace factors `n mod m` of terms by `n - m * (n floordiv m)`."""
+    total: KnownExtent = 0
+    for monomial, factor in _terms(extent).items():
+        product: KnownExtent = factor
+        for atom in monomial:
+            value: KnownExtent = Expression((((atom,), 1),))
+            match atom:
+                case ExtentOperation(kind="mod", left=left, right=Expression() as right):
+                    value = subtract(left, multiply(right, floordiv(left, right)))
+                case _:
+                    pass
+            product = multiply(product, value)
+        total = add(total, product)
+    return total
+
+
 def _distance_to_multiple(extent: KnownExtent, divisor: int) -> KnownExtent | None:
     """Remainder of a negative extent, as in padding: `-n mod 4` is `4 * ((n + 3) floordiv 4) - n`."""
     rest = _canonical({m: c % divisor for m, c in _terms(extent).items() if m})

@@ -196,6 +196,10 @@ def _expand(node: Node, data: Value, wanted: Sequence[KnownExtent]) -> Item:
             # The number, known at calls, is 1 or the own extent: (number - own) * (number - 1) is 0.
             misfit = multiply(subtract(wanted_extent, own), subtract(wanted_extent, 1))
             shape[-axis] = add(own, misfit)
+        elif own is not None and own != 1 and is_not_negative(subtract(1, wanted_extent)):
+            # The wanted extent is 0 or 1, as that of a slice 0:1; 0 repeats only an axis without elements.
+            node.require(0, subtract(multiply(own, wanted_extent), own), "an axis cannot be expanded to 0 elements")
+            shape[-axis] = own
     shape[:0] = data.shape[: max(data.ndim - len(shape), 0)]
     return ops.broadcast_to(data, shape)
 

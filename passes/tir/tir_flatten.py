@@ -38,7 +38,13 @@ from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index
 from weft.dialects.effects import callee_of
 from weft.dialects.element_types import bytes_of
-from weft.dialects.graph_shapes import KnownExtent, add, is_never_negative, symbol
+from weft.dialects.graph_shapes import (
+    KnownExtent,
+    add,
+    is_never_negative,
+    symbol,
+    without_symbolic_remainders,
+)
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.low import ASSUME, PARAMS
@@ -594,6 +600,8 @@ def _differences(fact: CallPrecondition, values: Mapping[str, KnownExtent]) -> _
             difference = comparison.difference(values)
         except (VerifyException, ZeroDivisionError):
             return None
+        if comparison.relation == "==":  # remainders of values of any sign are computed as differences
+            difference = without_symbolic_remainders(difference)
         # `a < b` is `a + 1 <= b`.
         is_less = comparison.relation == "<"
         found.add(("<=" if is_less else comparison.relation, difference + 1 if is_less else difference))

@@ -13,6 +13,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from weft.analysis.accesses import Access
 from weft.analysis.block_scopes import ancestors
 from weft.analysis.bounds import Answer, Bounds, Condition
 from weft.analysis.dependence import buffer_name
@@ -142,6 +143,7 @@ class _Preconditions:
     made: list[SSAValue] = field(default_factory=list[SSAValue])
     unlifted: list[AssumeOp] = field(default_factory=list[AssumeOp])
     """Data-dependent conditions of callees."""
+    remarked: set[tuple[SSAValue, int, LocationAttr]] = field(default_factory=set[tuple[SSAValue, int, LocationAttr]])
     bounds: Bounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -189,7 +191,7 @@ class _Preconditions:
             for dimension, beyond in self.bounds.outside(access):
                 answer = self.bounds.decide(access, dimension, beyond)
                 if answer is Answer.UNKNOWN:
-                    self._remark(access.op, buffer_name(access.buffer), dimension)
+                    self._remark(access, dimension)
                 if not isinstance(answer, Answer):
                     found += answer
         # Strongest first; implied ones are omitted.
@@ -198,14 +200,18 @@ class _Preconditions:
             if at and condition.is_assumed():
                 continue
             if not self._state(_fact_of(condition), self.bounds.names.values):
-                self._remark(condition.access.op, buffer_name(condition.access.buffer), condition.dimension)
+                self._remark(condition.access, condition.dimension)
 
-    def _remark(self, op: Operation, buffer: str, dimension: int) -> None:
-        remark(
-            op,
-            f"index {dimension} of {buffer} depends on sizes in a way that calls do not check: callers keep it in the "
-            "array (checked=True checks it at run time)",
-        )
+    def _remark(self, access: Access, dimension: int) -> None:
+        """One remark for all accesses of a buffer at one location."""
+        key = (access.buffer, dimension, access.op.location)
+        if key not in self.remarked:
+            self.remarked.add(key)
+            remark(
+                access.op,
+                f"index {dimension} of {buffer_name(access.buffer)} depends on sizes in a way that calls do not check: "
+                "callers keep it in the array (checked=True checks it at run time)",
+            )
 
     def _sides(self, fact: _Fact, values: Mapping[str, SSAValue], anchor: Operation) -> list[Index]:
         extents = ExtentValues(anchor, self.function)

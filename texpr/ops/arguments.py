@@ -32,6 +32,7 @@ from weft.texpr.shapes import (
     checked_sign,
     is_empty,
     is_not_negative,
+    is_same,
     items,
     known_of,
     shape_text,
@@ -232,8 +233,14 @@ def is_one(extent: Extent) -> bool:
     return isinstance(extent, int) and extent == 1
 
 
+def _is_repeated(extent: Extent, other: Extent) -> bool:
+    """Whether an axis of at most one element, such as a slice 0:1 of a symbolic axis, is repeated. Bounds of its
+    element are a condition of the call."""
+    return not isinstance(extent, int) and not is_same(extent, other) and is_not_negative(simplified(1 - extent))
+
+
 def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
-    """The common shape, aligned at the last dimension; symbolic extents must be provably equal."""
+    """The common shape, aligned at the last dimension; symbolic extents must be provably equal, or at most 1."""
     rank = max((len(shape) for shape in shapes), default=0)
     result: list[Extent] = [1] * rank
     for shape in shapes:
@@ -245,6 +252,10 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
                 continue
             elif any(isinstance(e, UnknownExtent) for e in both):
                 result[position] = next((e for e in both if isinstance(e, int)), UnknownExtent())
+            elif _is_repeated(extent, result[position]):
+                continue
+            elif _is_repeated(result[position], extent):
+                result[position] = extent
             elif agree(*both):
                 result[position] = known_of(*both)
             else:
@@ -257,8 +268,11 @@ def broadcast_shape(what: str, *shapes: Sequence[Extent]) -> tuple[Extent, ...]:
 
 
 def read_broadcast(tensor: Tensor, result: Sequence[Extent], indices: Sequence[ExprLike]) -> Expr:
+    def is_repeated(extent: Extent, other: Extent) -> bool:
+        return not is_one(other) and (is_one(extent) or _is_repeated(extent, other))
+
     places = [
-        0 if is_one(extent) and not is_one(result[position]) else indices[position]
+        0 if is_repeated(extent, result[position]) else indices[position]
         for position, extent in enumerate(tensor.shape, len(result) - tensor.ndim)
     ]
     return tensor(*places)

@@ -166,3 +166,52 @@ func.func @divided(%X: memref<?xf32>, %Y: memref<?xf32>) attributes {tir.functio
 // CHECK:         tir.assume [%[[REST]]] == [0] because "block \22parts\22 requires it"
 // LOW-LABEL: @divided
 // LOW-SAME:    low.assume = ["X_d0 % m == 0 # block \22parts\22 requires it, at {{.*}}"]
+
+// -----
+
+// One of two indices, as of a recurrent network that runs backwards in its second direction.
+
+func.func @directions(%A: memref<?xf32>, %B: memref<2x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  tir.assume_shape %B[%n] : memref<2x?xf32>
+  tir.for %d in 2 {
+    tir.for %i in %n {
+      tir.block "B" iters(%vd: spatial<2>, %v: spatial<%n>) = [%d, %i] {
+        %is_reverse = arith.cmpi eq, %vd, %c1 : index
+        %back = affine.apply affine_map<(d0, d1) -> (d0 - d1 - 1)> (%n, %v)
+        %at = arith.select %is_reverse, %back, %v : index
+        %a = memref.load %A[%at] : memref<?xf32>
+        memref.store %a, %B[%vd, %v] : memref<2x?xf32>
+      }
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @directions
+// CHECK-NOT:     tir.assume [
+// CHECK:         func.return
+
+// -----
+
+// Extents of the parameters of a private function bound its numbers: %s is at least 5, so the quotient is positive.
+
+func.func private @rows(%A: memref<?x4xf32>, %s: index, %B: memref<?xf32>) {
+  %half = affine.apply affine_map<(d0) -> ((d0 - 5) floordiv 2)> (%s)
+  tir.assume_shape %A[%half] : memref<?x4xf32>
+  %all = affine.apply affine_map<(d0) -> (((d0 - 5) floordiv 2) * 4)> (%s)
+  tir.assume_shape %B[%all] : memref<?xf32>
+  tir.for %i in %all {
+    tir.block "B" iters(%v: spatial<%all>) = [%i] {
+      %column = arith.floordivsi %v, %half : index
+      %row = arith.remsi %v, %half : index
+      %a = memref.load %A[%row, %column] : memref<?x4xf32>
+      memref.store %a, %B[%v] : memref<?xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @rows
+// CHECK-NOT:     tir.assume [
+// CHECK:         func.return

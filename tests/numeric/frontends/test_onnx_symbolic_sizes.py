@@ -12,9 +12,12 @@ import pytest
 pytest.importorskip("onnx", reason="onnx is not installed: pip install 'weft[onnx]'")
 
 import onnx
+import onnx.reference
 from xdsl.dialects.builtin import UnitAttr
 
 import weft
+
+HEADER = '<ir_version: 10, opset_import: ["" : 23]> '
 
 
 def built(text: str, opset: int = 23) -> Any:
@@ -314,3 +317,101 @@ def test_axes_that_must_be_equal_are_not_repeated() -> None:
     product = built("main (float[a, b] x, float[c, d] y) => (float[p, q] z) { z = MatMul (x, y) }")
     with pytest.raises(ValueError, match=r"with b = 4 \(from axis 1 of 'x'\), got shape \(1, 2\)"):
         product(data(3, 4), data(1, 2))
+
+
+def test_rest_of_a_shape_whose_divisor_may_be_negative() -> None:
+    """ONNX truncates quotients, so the number of rows is 1 plus a difference of two maxima."""
+    text = """main (float[b, n, 8] x) => (float[p, q, r, t] y) {
+        batch = Shape <start: int = 0, end: int = 1> (x)
+        length = Shape <start: int = 1, end: int = 2> (x)
+        one = Constant <value_ints: ints = [1]> ()
+        two = Constant <value_ints: ints = [2]> ()
+        three = Constant <value_ints: ints = [3]> ()
+        five = Constant <value_ints: ints = [5]> ()
+        rest = Constant <value_ints: ints = [-1, 2]> ()
+        fifth = Div (length, five)
+        less = Sub (fifth, three)
+        half = Div (less, two)
+        count = Add (half, one)
+        shape = Concat <axis: int = 0> (batch, count, rest)
+        z = Reshape (x, shape)
+        y = Softmax <axis: int = 3> (z)
+    }"""
+    rows = weft.build(weft.from_onnx(onnx.parser.parse_model(HEADER + text)), cache=False)["main"]
+    for length, count in ((10, 1), (15, 1), (25, 2), (36, 3)):
+        assert rows(np.ones((2, length, 8), "float32")).shape == (2, count, length * 4 // count, 2)
+    with pytest.raises(ValueError, match=r"got n = 37 \(axis 1 of 'x'\): block \"reshape\" requires it"):
+        rows(np.ones((2, 37, 8), "float32"))
+
+
+def test_expansion_to_a_slice_of_at_most_one_row() -> None:
+    """PyTorch exports the sums of `index_add` so."""
+    expand = built("""main (float[n, 4] x, float[e, 4] y) => (float[p, 4] z) {
+        zero = Constant <value_ints: ints = [0]> ()
+        one = Constant <value_ints: ints = [1]> ()
+        first = Slice (x, zero, one, zero)
+        shape = Shape (first)
+        z = Expand (y, shape)
+    }""")
+    for n, e in ((1, 1), (5, 9), (3, 0), (0, 0)):
+        np.testing.assert_array_equal(expand(data(n, 4), data(e, 4)), data(e, 4))
+    message = r"got e = 3 \(axis 0 of 'y'\), n = 0 \(axis 0 of 'x'\): an axis cannot be expanded to 0 elements"
+    with pytest.raises(ValueError, match=message):
+        expand(data(0, 4), data(3, 4))
+
+
+def test_reshapes_of_convolved_images_need_no_remark() -> None:
+    """The extents of an image are quotients of the sizes that a call gives."""
+    text = """main (float[b, 3, h, w] x, float[8, 3, 3, 3] k, float[4] s) => (float[p, q, r, t] y) {
+        conv = Conv <kernel_shape: ints = [3, 3], strides: ints = [2, 2], pads: ints = [1, 1, 1, 1]> (x, k)
+        groups = Constant <value_ints: ints = [0, 4, -1]> ()
+        grouped = Reshape (conv, groups)
+        zero = Sub (s, s)
+        normed = InstanceNormalization (grouped, s, zero)
+        shape = Shape (conv)
+        y = Reshape (normed, shape)
+    }"""
+    run, reference = built(text), onnx.reference.ReferenceEvaluator(onnx.parser.parse_model(HEADER + text))
+    rng = np.random.default_rng(0)
+    weights, scale = (rng.normal(size=shape).astype("float32") for shape in ((8, 3, 3, 3), 4))
+    for shape in ((2, 3, 7, 10), (1, 3, 3, 3), (1, 3, 20, 5)):
+        x = rng.normal(size=shape).astype("float32")
+        wanted = reference.run(None, {"x": x, "k": weights, "s": scale})[0]
+        np.testing.assert_allclose(run(x, weights, scale), wanted, rtol=1e-3, atol=1e-4)
+
+
+def test_both_directions_of_a_recurrent_network_need_no_remark() -> None:
+    text = """main (float[t, b, 3] x, float[2, 16, 3] w, float[2, 16, 4] r) => (float[p, q, d, h] y) {
+        y = LSTM <direction: string = "bidirectional", hidden_size: int = 4> (x, w, r)
+    }"""
+    run, rng = built(text), np.random.default_rng(0)
+    w, r = (rng.normal(size=(2, 16, n)).astype("float32") for n in (3, 4))
+    for shape in ((5, 2, 3), (1, 1, 3)):
+        x = rng.normal(size=shape).astype("float32")
+        assert run(x, w, r).shape == (shape[0], 2, shape[1], 4)
+        forward = run(x, w[[0, 0]], r[[0, 0]])
+        backward = run(x[::-1].copy(), w[[0, 0]], r[[0, 0]])
+        np.testing.assert_allclose(forward[:, 0], backward[::-1, 1], rtol=1e-5)
+
+
+def test_operands_of_at_most_one_element_along_an_axis_are_repeated() -> None:
+    """Positions are divided by the last of them, as in DETR."""
+    scaled = built("""main (float[n, 4] x) => (float[p, 4] y) {
+        zero = Constant <value_ints: ints = [0]> ()
+        last = Constant <value_ints: ints = [-1]> ()
+        end = Constant <value_ints: ints = [9223372036854775807]> ()
+        row = Slice (x, last, end, zero)
+        y = Sub (x, row)
+    }""")
+    for n in (1, 2, 7):
+        np.testing.assert_array_equal(scaled(data(n, 4)), data(n, 4) - data(n, 4)[-1:])
+    assert scaled(data(0, 4)).shape == (0, 4)
+    added = built("""main (float[n, 4] x, float[m, 4] y) => (float[p, 4] z) {
+        zero = Constant <value_ints: ints = [0]> ()
+        one = Constant <value_ints: ints = [1]> ()
+        row = Slice (x, zero, one, zero)
+        z = Add (y, row)
+    }""")
+    np.testing.assert_array_equal(added(data(3, 4), data(5, 4)), data(5, 4) + data(3, 4)[:1])
+    with pytest.raises(ValueError, match=r"n must be at least 1 unless m is 0, got 0"):
+        added(data(0, 4), data(5, 4))
