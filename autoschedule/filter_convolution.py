@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 
 from weft.analysis.block_patterns import BlockPattern
@@ -37,9 +38,10 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         tile = 0; for channel, window: tile[x, f] += data[x] * weights[f]; out[f, x] = epilogue(tile[x, f])
     ```
     After Georganas et al., "Anatomy of high-performance deep learning convolutions on SIMD architectures" (2018), with
-    data and results in their original layout. Not applicable if windows need no packing (`direct_convolution`), if
-    packing them costs less than transposing results and laying out weights (`packed_convolution`: small images, many
-    filters), if lanes would be idle, and to images of few channels each, as depthwise ones.
+    data and results in their original layout. Constant weights are padded with zeros to whole vectors of filters. Not
+    applicable if windows need no packing (`direct_convolution`), if packing them costs less than transposing results,
+    laying out weights and idle lanes (`packed_convolution`: small images, many filters), and to images of few channels
+    each, as depthwise ones.
     """
     roles = convolution_roles(pattern)
     if roles is None or not roles.is_known:
@@ -70,7 +72,9 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     inner_pixels = [loop for at, loop in pixels.items() if at >= slow and at != column]
     channels: list[Loop] = [(at,) for at in (*roles.shared, *roles.channels) if at != filters]
     reduced: list[Loop] = [(at,) for at in roles.reduced]
+    is_padded = roles.extents[filters] % tile.columns != 0
     return TilePlan(
+        padding=tuple(tile.columns if at == filters else 1 for at in range(len(roles.extents))) if is_padded else (),
         splits=tuple(splits),
         order=(
             *batches,
@@ -92,9 +96,9 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
                 made_by=MadeBy.PRODUCER,
                 nest=Nest((None, lanes)),
             ),
-            _weights(roles, filters, tile),
+            _weights(roles, filters, tile, is_padded=is_padded),
         ),
-        result=_result(roles, filters, tile, around, height),
+        result=replace(_result(roles, filters, tile, around, height), padded=is_padded),
         start=reduced[0],
         registers=len(together) + 3,
         lanes=lanes,
@@ -102,9 +106,15 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     )
 
 
+def _whole(filters: int, lanes: int) -> int:
+    return -(-filters // lanes) * lanes
+
+
 def _pays_in_place(roles: ConvolutionRoles, lanes: int) -> bool:
     """Whether constant weights save more than transposing results costs, compared to reading data along rows."""
-    steps = roles.size(roles.reduced)
+    steps, (filters,) = roles.size(roles.reduced), _filters(roles)
+    if utilization(roles.extents[filters], lanes) < fitted.FULL_LANES:
+        return False
     least = fitted.TRANSPOSED_RESULT_STEPS if roles.known(roles.column) else fitted.TRANSPOSED_RESULT_STEPS_OF_ANY
     return roles.kernel_is_constant and steps >= least * fitted.TRANSPOSED_RESULT * lanes
 
@@ -121,7 +131,8 @@ def _pays(roles: ConvolutionRoles, lanes: int) -> bool:
     windows = groups * cost * pixels * steps // lanes
     if roles.kernel_is_constant:
         idle = 1 - utilization(roles.size(roles.flat_pixels), lanes)
-        return copies < windows + idle * pixels * filters * steps / lanes
+        idle_filters = _whole(filters, lanes) - filters
+        return copies + idle_filters * pixels * steps / lanes < windows + idle * pixels * filters * steps / lanes
     return copies + fitted.PACKED_WEIGHT * filters * steps < windows
 
 
@@ -131,7 +142,11 @@ def _filters(roles: ConvolutionRoles) -> list[int]:
 
 def _is_possible(roles: ConvolutionRoles, lanes: int) -> bool:
     filters = _filters(roles)
-    if len(filters) != 1 or roles.extents[filters[0]] % lanes or not roles.windowed or not roles.reduced:
+    if len(filters) != 1 or not roles.windowed or not roles.reduced:
+        return False
+    # Only weights that are constants are padded for free; groups would be padded separately.
+    whole = roles.extents[filters[0]] % lanes == 0
+    if not whole and (roles.is_grouped or not roles.kernel_is_constant):
         return False
     strides = [roles.stride(roles.data, at) for at in (roles.column, roles.reduced[-1])]
     return all(strides) and roles.column in roles.pixels
@@ -146,7 +161,7 @@ def _tile(
     step, along = roles.stride(roles.data, roles.column) or 0, roles.stride(roles.data, last) or 0
     window = [at * along for at in range(roles.extents[last])]
     columns = roles.extents[roles.column]
-    tiles = filter_tiles(columns, roles.extents[filters], lanes, target.vector_registers, step, window)
+    tiles = filter_tiles(columns, _whole(roles.extents[filters], lanes), lanes, target.vector_registers, step, window)
 
     def best(some: Sequence[FilterTile]) -> FilterTile:
         return best_filter_tile(some, columns, step, window, target.processor)
@@ -185,7 +200,7 @@ def _strip(
     return rows, False
 
 
-def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
+def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile, *, is_padded: bool) -> Staged:
     (at,) = roles.kernel.dimensions_of(roles.iterators[filters])
     return Staged(
         1 - roles.data_position,
@@ -195,6 +210,8 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile) -> Staged:
             (None, tile.lanes), at, inside=(ALL, 0), vector=roles.kernel.stride_of(roles.iterators[filters]) == 1
         ),
         shared=True,
+        fuses_producer=is_padded,
+        source=Nest() if is_padded else None,
     )
 
 

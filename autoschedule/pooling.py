@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from xdsl.ir import BlockArgument
@@ -31,8 +32,8 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         tile = neutral; for window: tile[x] = combine(tile[x], data[x * stride + window]); out = epilogue(tile)
     ```
     In images of symbolic extents the border is not copied: rows are inside columns, some channels inside of both, and
-    tiles at the border are masked (`TilePlan.interior`). Not applicable to large windows, or to those not along the
-    rows, as when lanes are channels.
+    tiles at the border are masked (`TilePlan.interior`). Not applicable to windows that are not along the rows, as
+    when lanes are channels.
     """
     if pattern.kind is not PatternKind.WINDOW or not reduces_alike(pattern):
         return None
@@ -43,7 +44,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         return None
     if any(pattern.extent_of(v) is None for v in pattern.reduced):
         return None
-    if prod(pattern.extent_of(v) or 0 for v in pattern.reduced) > fitted.UNROLLED_WINDOW or not decisions.decide(True):
+    if not decisions.decide(True):
         return None
     (data,) = windows
     lanes, columns = lanes_for(pattern, target), extents[column.index]
@@ -54,7 +55,8 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     row = next((v for v in reversed(others) if _runs_along(pattern, data, v)), None)
     is_symbolic = any(pattern.extent_of(v) is None and _runs_along(pattern, data, v) for v in pattern.spatial)
     piece: Loop | None = None
-    if is_padded and row is not None and not is_symbolic:
+    inlines = is_symbolic or decisions.decide(_reads_border_in_place(pattern, data, column))
+    if is_padded and row is not None and not inlines:
         extent = extents[row.index] or fitted.SYMBOLIC_PIXELS
         rows = decisions.size(strip_rows(extent, _most_rows(data, row, target), 1, 1), extent)
         splits.append(Split((row.index,), (None, rows)))
@@ -79,7 +81,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     staged = Staged(
         buffers_read(pattern.block).index(data.buffer),
         piece,
-        made_by=MadeBy.INLINED_PRODUCER if is_symbolic else MadeBy.ONLY_PRODUCER,
+        made_by=MadeBy.INLINED_PRODUCER if inlines else MadeBy.ONLY_PRODUCER,
         # Rows start at cache lines: fewer vectors span two.
         align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
         nest=Nest((None, lanes)),
@@ -91,15 +93,31 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         staged=(staged,),
         result=Result(outer[-1], align=lanes if is_ragged else 0),
         start=reduced[0],
-        unrolled=reduced,
+        unrolled=_unrolled(pattern, reduced),
         interior=interior,
     )
+
+
+def _unrolled(pattern: BlockPattern, reduced: Sequence[Loop]) -> tuple[Loop, ...]:
+    """The innermost loops over a window of at most `UNROLLED_POOL` elements."""
+    inner = list(reduced)
+    while prod(pattern.extent_of(pattern.block.iter_vars[loop[0]]) or 1 for loop in inner) > fitted.UNROLLED_POOL:
+        inner.pop(0)
+    return tuple(inner)
 
 
 def _runs_along(pattern: BlockPattern, read: Operand, iterator: BlockArgument) -> bool:
     """Whether windows of several elements overlap or are adjacent along an iterator."""
     long = [v for v in pattern.reduced if (pattern.extent_of(v) or 0) > 1]
     return any(index.depends_on([iterator]) and index.depends_on(long) for index in read.indices)
+
+
+def _reads_border_in_place(pattern: BlockPattern, data: Operand, column: BlockArgument) -> bool:
+    """Whether the masked loads of a window are fewer than those of a copy with the border: windows have few elements,
+    and lanes are consecutive."""
+    elements = prod(pattern.extent_of(v) or 0 for v in pattern.reduced)
+    is_consecutive = all(abs(index.coefficient(column)) <= 1 for index in data.indices)
+    return is_consecutive and elements <= fitted.UNROLLED_WINDOW
 
 
 def _most_rows(data: Operand, row: BlockArgument, target: Target) -> int:

@@ -126,6 +126,7 @@ PASSES: Mapping[str, str] = {
     "tir-pipeline-loops": "weft.passes.tir.tir_pipeline_loops:PipelineLoopsPass",
     "tir-place-buffers": "weft.passes.tir.tir_place_buffers:PlaceBuffersPass",
     "tir-reuse-shared": "weft.passes.tir.tir_reuse_shared:ReuseSharedPass",
+    "tir-run-idle-lanes": "weft.passes.tir.tir_run_idle_lanes:RunIdleLanesPass",
     "tir-split-constant-packing": "weft.passes.tir.tir_split_constant_packing:SplitConstantPackingPass",
     "tir-unroll-registers": "weft.passes.tir.tir_unroll_registers:UnrollRegistersPass",
     "tir-transpose-tiles": "weft.passes.tir.tir_transpose_tiles:TransposeTilesPass",

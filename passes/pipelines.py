@@ -19,6 +19,7 @@ from weft.passes.tir.tir_lower_vectorized import LowerVectorizedPass
 from weft.passes.tir.tir_narrow_vectors import NarrowVectorsPass
 from weft.passes.tir.tir_partition_loops import PartitionLoopsPass
 from weft.passes.tir.tir_place_buffers import PlaceBuffersPass
+from weft.passes.tir.tir_run_idle_lanes import RunIdleLanesPass
 from weft.passes.tir.tir_transpose_tiles import TransposeTilesPass
 from weft.passes.tir.tir_vectorize_serial import VectorizeSerialPass
 from weft.support.build_options import DEFAULT_OPTIONS, BuildOptions
@@ -62,6 +63,9 @@ def tir_to_low(target: str = "llvm", options: BuildOptions = DEFAULT_OPTIONS) ->
         # After partitioning, which leaves conditions in remainders, and before they become masks. C compilers choose
         # widths.
         *((NarrowVectorsPass(Target.parse(target).vector_bytes),) if kind == "llvm" else ()),
+        # After the choice of narrower vectors, which looks for conditions around all accesses; before flattening, which
+        # hides the dimension of the lanes.
+        *((RunIdleLanesPass(),) if kind == "llvm" else ()),
         # After partitioning removes conditions around checks; before vectorization: lanes do not log.
         *((HoistChecksPass(),) if options.checked else ()),
         # Before vectorization: strides are coefficients of flat indices.

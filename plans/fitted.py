@@ -42,6 +42,8 @@ PADDED_STEPS: Final = 4
 """Minimum steps of a separately padded piece of an image: pieces share rows of windows."""
 UNROLLED_WINDOW: Final = 16
 """Limit of elements of a window whose loops are unrolled."""
+UNROLLED_POOL: Final = 64
+"""`UNROLLED_WINDOW` for pools, whose sums or maxima are one tile of vectors."""
 UNROLLED_PRODUCTS: Final = 160
 """Limit of multiply-adds of a register tile in one unrolled body."""
 UNROLLED_SHARED_ROWS: Final = 200

@@ -65,7 +65,7 @@ def _cut(loop: ForOp, extents: Extents, *, is_narrow: bool = False) -> bool:
     """If it `is_narrow`, some lanes are always idle."""
     uniform, of_lanes = _conditions(loop)
     inside, masked = (_version(loop, known, extents) for known in ([*uniform, *of_lanes], [*uniform]))
-    _speculate(loop, extents)
+    speculate_lanes(loop, extents)
     if not uniform and not of_lanes:
         return False
     low, high = _range(loop, _distinct(uniform.values()), Index({}), Index.of(loop.extent))
@@ -94,7 +94,7 @@ def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
     lanes = vectors[0].extent if vectors else 0
     if not isinstance(lanes, int) or lanes < _NARROWED or any(vector.extent != lanes for vector in vectors):
         return None
-    guards = _guards_in(loop)
+    guards = guards_of_lanes(loop)
     for last, size in guards.sizes.items():
         if size != lanes or last.depends_on([loop.induction_variable]):
             continue
@@ -107,7 +107,7 @@ def _half_of_lanes(loop: ForOp) -> tuple[ForOp, Index] | None:
     return None
 
 
-def _is_guarded(vector: ForOp, last: Index, guards: _Guards) -> bool:
+def _is_guarded(vector: ForOp, last: Index, guards: Guards) -> bool:
     effects = [op for op in vector.body.block.ops if not only_computes(op)]
     lane = Index.of(vector.induction_variable)
     return all(isinstance(op, scf.IfOp) and guards.distances.get(op.cond, {}).get(last) == lane for op in effects)
@@ -188,12 +188,12 @@ def _version(loop: ForOp, known: Sequence[arith.CmpiOp], extents: Extents) -> Fo
     for comparison in known:
         replace_by_truth(cast("OpResult", mapping[comparison.result]).op, True)
     decide_ifs(copy)
-    _speculate(copy, extents)
+    speculate_lanes(copy, extents)
     return copy
 
 
 @dataclass
-class _Guards:
+class Guards:
     """Conditions `last - distance >= 0` on code without results."""
 
     distances: dict[SSAValue, dict[Index, Index]]
@@ -202,9 +202,9 @@ class _Guards:
     """`last` -> number of distances."""
 
 
-def _guards_in(loop: ForOp) -> _Guards:
+def guards_of_lanes(loop: ForOp) -> Guards:
     ranges = remembered_ranges()
-    guards = _Guards({}, {})
+    guards = Guards({}, {})
     for op in operations_in(loop.body):
         if type(op) is not scf.IfOp or op.results or op.false_region.blocks:
             continue
@@ -222,15 +222,15 @@ def _guards_in(loop: ForOp) -> _Guards:
     return guards
 
 
-def _speculate(loop: ForOp, extents: Extents) -> None:
-    guards = _guards_in(loop)
+def speculate_lanes(loop: ForOp, extents: Extents) -> None:
+    guards = guards_of_lanes(loop)
     whole = {
         condition: [found[last] for last in guards.sizes]
         for condition, found in guards.distances.items()
         if len(found) == len(guards.sizes)
     }
     if whole and all(map(_is_reached, guards.sizes)):
-        speculate(loop, whole, [*guards.sizes.values()], extents)
+        speculate(loop, whole, guards.sizes, extents)
 
 
 def _is_reached(last: Index) -> bool:

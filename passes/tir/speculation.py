@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects import affine, arith, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, FloatAttr, IntegerAttr, IntegerType, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -22,7 +22,9 @@ from weft.passes.tir.guards import comparisons
 from weft.passes.tir.tir_pass import LOCAL, buffer_type, range_of
 
 
-def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int], extents: Extents) -> None:
+def speculate(
+    loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Mapping[Index, int], extents: Extents
+) -> None:
     """Run the guarded accumulations of `loop` in private arrays even if their guards fail.
 
     ```mlir
@@ -31,17 +33,22 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
     %a = scf.if %x + %lane < %n { yield load %data[%x + %lane] } else { yield 0 }
     %b = load %sums[%lane]; store %a * %w + %b, %sums[%lane]
     ```
-    `guards` maps conditions to the distances from the first element that decide them, below `sizes` (lanes, or rows and
-    lanes). Guards of equal distances are equal. If all accesses to an array index the same dimensions by the distances,
-    only idle lanes read what idle lanes write. Some lane must be active: uniform values are read without a guard, as
-    are loads that another condition keeps within `extents`.
+    `guards` maps conditions to distances from the first element, one for each last active element in `sizes`, which
+    maps it to the number of distances (lanes, or rows and lanes). If all guarded accesses to an array index the same
+    dimensions by the distances, and other loads end at the last active element, only idle lanes read what idle lanes
+    write; these dimensions grow to the number of distances. Some lane must be active: uniform values are read without a
+    guard, as are loads that another condition keeps within `extents`.
     """
-    arrays = {
-        op.memref
+    arrays = [
+        op
         for op in operations_in(loop.body)
         if isinstance(op, memref.AllocOp) and buffer_type(op.memref).memory_space == LOCAL
-    }
-    private = {array for array in arrays if _belongs_to_lanes(array, guards, sizes)}
+    ]
+    private: set[SSAValue] = set()
+    for alloc in arrays:
+        shape = _shape_for_all_lanes(alloc.memref, guards, sizes)
+        if shape is not None:
+            private.add(_with_shape(alloc, shape))
     if not private:
         return
     for op in [op for op in operations_in(loop.body) if isinstance(op, scf.IfOp) and op.cond in guards]:
@@ -49,22 +56,50 @@ def speculate(loop: ForOp, guards: Mapping[SSAValue, Sequence[Index]], sizes: Se
             _run(op, private, guards[op.cond], extents)
 
 
-def _belongs_to_lanes(array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]], sizes: Sequence[int]) -> bool:
-    shape = buffer_type(array).get_shape()
-    dimensions = [{at for at, extent in enumerate(shape) if extent >= size} for size in sizes]
+def _shape_for_all_lanes(
+    array: SSAValue, guards: Mapping[SSAValue, Sequence[Index]], sizes: Mapping[Index, int]
+) -> list[int] | None:
+    """The shape with an element for each idle lane, or None if active lanes may read these elements."""
+    shape = list(buffer_type(array).get_shape())
+    dimensions = [{at for at, extent in enumerate(shape) if extent != DYNAMIC_INDEX} for _ in sizes]
+    is_guarded = False
     for use in array.uses:
         op = use.operation
         if not isinstance(op, memref.LoadOp | memref.StoreOp) or op.memref is not array:
-            return False
+            return None
         around = [
             guards[parent.cond] for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.cond in guards
         ]
-        if not around:
-            return False
         indices = [Index.of(index).simplified(range_of) for index in op.indices]
-        for found, distance in zip(dimensions, around[0], strict=True):
-            found.intersection_update(at for at, index in enumerate(indices) if index == distance)
-    return all(dimensions)
+        if around:
+            is_guarded = True
+            for found, distance in zip(dimensions, around[0], strict=True):
+                found.intersection_update(at for at, index in enumerate(indices) if index == distance)
+        elif isinstance(op, memref.LoadOp):
+            for found, last in zip(dimensions, sizes, strict=True):
+                found.intersection_update(at for at, index in enumerate(indices) if _is_at_most(index, last))
+        else:
+            return None
+    if not is_guarded or not all(dimensions):
+        return None
+    for found, size in zip(dimensions, sizes.values(), strict=True):
+        at = min(found)
+        shape[at] = max(shape[at], size)
+    return shape
+
+
+def _is_at_most(index: Index, last: Index) -> bool:
+    low, _ = (last - index).range(range_of)
+    return low is not None and low >= 0
+
+
+def _with_shape(alloc: memref.AllocOp, shape: Sequence[int]) -> SSAValue:
+    type_ = buffer_type(alloc.memref)
+    if list(type_.get_shape()) != list(shape):
+        result = alloc.memref
+        wide = MemRefType(type_.element_type, shape, type_.layout, type_.memory_space)
+        Rewriter.replace_value_with_new_type(result, wide)
+    return alloc.memref
 
 
 def _may_run(guarded: scf.IfOp, private: Container[SSAValue]) -> bool:

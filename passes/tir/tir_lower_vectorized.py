@@ -14,9 +14,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.index import Index, RangeOf, quotient
+from weft.analysis.index import Index, quotient
 from weft.dialects.aliasing import overlapping
-from weft.dialects.effects import only_computes, opaque_op
+from weft.dialects.effects import opaque_op
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind, LoopKindAttr
 from weft.dialects.traversal import operations_in, operations_of
@@ -32,7 +32,8 @@ from weft.passes.index_builders import (
     set_access,
 )
 from weft.passes.schedule.nest_builders import set_loop_extent
-from weft.passes.tir.guards import comparisons, constraint_of
+from weft.passes.tir.guards import constraint_of
+from weft.passes.tir.idle_lanes import drop_idle_lanes
 from weft.passes.tir.tir_pass import (
     LOCAL,
     FunctionPass,
@@ -102,7 +103,7 @@ class LowerVectorizedPass(FunctionPass):
 
 
 def vectorize(loop: ForOp, *, shuffles: bool) -> None:
-    _drop_idle_lanes(loop)
+    drop_idle_lanes(loop)
     if isinstance(loop.extent, int) and loop.extent > _MOST_LANES:
         for strip in _strip_mined(loop, loop.extent):
             vectorize(strip, shuffles=shuffles)
@@ -165,42 +166,6 @@ def _widen(op: memref.AllocOp | memref.AllocaOp, loop: ForOp, count: int) -> Non
     new = allocate_before(loop, type(op), wide, buffer.name_hint, op.alignment, sizes)
     buffer.replace_all_uses_with(new.memref)
     Rewriter.erase_op(op)
-
-
-def _drop_idle_lanes(loop: ForOp) -> None:
-    """Halve a vectorized loop while its second half is idle. Half a vector costs no more, on some processors less, and
-    needs no mask if all lanes run:
-
-    ```mlir
-    tir.for %i in 16 vectorized { scf.if 48 + %i < 56 { BODY } }
-    // becomes
-    tir.for %i in 8 vectorized { scf.if 48 + %i < 56 { BODY } }  // true for all lanes
-    ```
-    """
-    count = loop.extent
-    if not isinstance(count, int):
-        return
-    active, ranges = 0, remembered_ranges()
-    for op in loop.body.block.ops:
-        if isinstance(op, scf.IfOp) and not op.false_region.blocks:
-            active = max(active, _active_lanes(op.cond, loop, count, ranges))
-        elif not only_computes(op) and not isinstance(op, scf.YieldOp):
-            return
-    lanes = count
-    while active and lanes % 2 == 0 and active <= lanes // 2:
-        lanes //= 2
-    if lanes < count:
-        set_loop_extent(loop, lanes)
-
-
-def _active_lanes(condition: SSAValue, loop: ForOp, count: int, ranges: RangeOf) -> int:
-    active = count
-    for _, constraint in comparisons(condition, ranges):
-        factor = constraint.index.coefficient(loop.induction_variable)
-        is_constant = set(constraint.index.terms) == {loop.induction_variable}
-        if is_constant and factor < 0 and not constraint.equality:
-            active = min(active, max(constraint.index.constant // -factor + 1, 0))
-    return active
 
 
 def _make_conditions_uniform(loop: ForOp) -> None:

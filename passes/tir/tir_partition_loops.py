@@ -733,7 +733,7 @@ def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
     if remainder.step > 1:
         distances = {condition: (distance,) for condition, distance in remainder.distances().items()}
         extents = dynamic_extents_of(function_of(loop))
-        speculate(loop, distances, (remainder.step * remainder.extent,), extents)
+        speculate(loop, distances, {remainder.last: remainder.step * remainder.extent}, extents)
     versions: list[list[Operation]] = []
     for count in range(remainder.versions + 1):
         mapping: dict[SSAValue, SSAValue] = {}

@@ -28,6 +28,7 @@ from weft.analysis.index import Atom, Index, Quotient, RangeOf, Remainder, quoti
 from weft.dialects import low_lanes
 from weft.dialects.aliasing import overlapping
 from weft.dialects.combiners import COMBINATIONS, Combination
+from weft.dialects.effects import only_computes
 from weft.dialects.integer_arith import DIVISIONS
 from weft.dialects.low import GatherOp, ScatterOp
 from weft.dialects.low_access import PrefetchOp
@@ -555,7 +556,18 @@ class Vectorizer:
             off = inverse if outer is None else self.arith(arith.AndIOp, outer, inverse)
             otherwise = self.branch(op.false_region, off, op)
         for result, yes, no in zip(op.results, then, otherwise, strict=True):
-            self.vectors[result] = self.select(condition, yes, no)
+            self.vectors[result] = self.chosen(condition, yes, no)
+
+    def chosen(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """A masked load yields the other lanes, too."""
+        load = yes.owner
+        if isinstance(load, vector.MaskedLoadOp) and load.mask is condition and yes.first_use is None:
+            at = next((at for at in reversed(range(len(self.ops))) if self.ops[at] is load), None)
+            if at is not None and all(map(only_computes, self.ops[at + 1 :])):
+                self.ops.append(self.ops.pop(at))
+                load.operands[len(load.operands) - 1] = no
+                return yes
+        return self.select(condition, yes, no)
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
         """The conjunction of masks; a constant if both are and some lane remains."""

@@ -294,6 +294,19 @@ func.func @boxes(%x: tensor<1x3x4x6x8xf32>) -> tensor<1x3x2x4x4xf32> {
 
 // -----
 
+// A maximum of large or dense windows is one of columns, then of rows; the others read fewer elements at once.
+// CHECK-LABEL: func.func @rectangles
+// CHECK-NEXT:    %[[A:\w+]] = graph.max_pool2d %x {kernel = [5 : i64, 1 : i64], strides = [1 : i64, 1 : i64], padding = {{\[\[}}2 : i64, 2 : i64], [0 : i64, 0 : i64]]
+// CHECK-NEXT:    %[[B:\w+]] = graph.max_pool2d %[[A]] {kernel = [1 : i64, 5 : i64], strides = [1 : i64, 1 : i64], padding = {{\[\[}}0 : i64, 0 : i64], [2 : i64, 2 : i64]]
+// CHECK-NEXT:    graph.max_pool2d %[[B]] {kernel = [3 : i64, 3 : i64], strides = [2 : i64, 2 : i64]}
+func.func @rectangles(%x: tensor<1x?x9x9xf32, #graph.dims<c>>) -> tensor<1x?x4x4xf32, #graph.dims<c>> {
+  %y = graph.max_pool2d %x {kernel = [5, 5], strides = [1, 1], padding = [2, 2]} : tensor<1x?x9x9xf32, #graph.dims<c>> -> tensor<1x?x9x9xf32, #graph.dims<c>>
+  %z = graph.max_pool2d %y {kernel = [3, 3], strides = [2, 2]} : tensor<1x?x9x9xf32, #graph.dims<c>> -> tensor<1x?x4x4xf32, #graph.dims<c>>
+  func.return %z : tensor<1x?x4x4xf32, #graph.dims<c>>
+}
+
+// -----
+
 // A convolution with a window of one element is a product if the smaller of its data and its result has the channels last.
 // CHECK-LABEL: func.func @few_filters
 // CHECK-NEXT:    %[[W:\w+]] = graph.reshape %w {newshape = #graph.dims<2, 4>}

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from tiers import first_tier
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 import weft
+from weft import graph as G
 from weft import te
 from weft.autoschedule.blocked_convolution import blocked_convolution
 from weft.autoschedule.convolution import direct_convolution
@@ -21,7 +23,9 @@ from weft.autoschedule.nests import single_nest
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.rules import Rule
 from weft.autoschedule.winograd_convolution import winograd_convolution
+from weft.dialects.argument_attributes import set_argument_attribute
 from weft.dialects.tir import BlockOp
+from weft.dialects.tir_kinds import CONSTANT
 from weft.support.target import Target
 from weft.texpr.ops.winograd import transformed_kernel
 from weft.texpr.references import reference_of
@@ -150,6 +154,27 @@ def test_filters_in_lanes(name: str, cpu: str) -> None:
         (filter_convolution,),
         CPUS[1],
     )
+
+
+@pytest.mark.parametrize("cpu", first_tier(["skylake-avx512", "haswell", "x86-64"], "haswell"))
+@pytest.mark.parametrize(("filters", "stride"), [(21, 2), (40, 2), (63, 1)])
+def test_constant_weights_are_padded_to_whole_vectors_of_filters(filters: int, stride: int, cpu: str) -> None:
+    X, W = te.placeholder((2, 40, 31, 37), "float32", name="X"), te.placeholder((filters, 40, 3, 3), name="W")
+    Y = te.ops.relu(te.ops.conv2d(X, W, stride, 1, name="conv"))
+    module, target = te.create_func([X, W, Y], name="f"), Target.parse(f"llvm -mcpu={cpu} -num-threads=3")
+    function = next(op for op in module.ops if isinstance(op, FuncOp))
+    whole = filters % (target.vector_bytes // 4) == 0
+    assert whole or not apply_default_schedule(module.clone(), target, (filter_convolution,))
+    set_argument_attribute(function, [1], CONSTANT)
+    (trace,) = default_schedule(module, target, (filter_convolution,))
+    assert ("sched.pad_einsum" in str(trace)) is not whole
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype("float32") for shape in ((2, 40, 31, 37), (filters, 40, 3, 3)))
+    builder, image = G.BlockBuilder(), G.var("x", x.shape)
+    with builder.function("main", [image]):
+        builder.emit_func_output(builder.emit(G.relu(G.conv2d(image, G.const(w), strides=stride, padding=1))))
+    found = weft.build(builder.get(), target=f"llvm -mcpu={cpu} -num-threads=3")["main"](x)
+    np.testing.assert_allclose(found, np.maximum(expected(x, w, stride, 1, 1, 1), 0), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("kernel_first", [False, True])

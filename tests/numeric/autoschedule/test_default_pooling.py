@@ -20,6 +20,11 @@ SHAPES = [
     ((1, 1, 5, 100), 2, 2, 0),
     ((1, 2, 13, 7), 3, 2, 1),
     ((1, 2, 9, 40), 3, 3, 1),
+    ((1, 3, 14, 14), 2, 1, 0),
+    ((1, 2, 14, 29), 3, 1, 1),
+    ((1, 2, 13, 13), 5, 1, 2),
+    ((1, 1, 20, 75), 9, 1, 4),
+    ((1, 1, 20, 23), 5, 2, 0),
 ]
 
 
@@ -72,7 +77,30 @@ def test_rows_are_padded_some_at_a_time_and_results_stay_in_registers() -> None:
     assert "sched.compute_at %c_pad, %h0" in text
 
 
-def test_lanes_of_channels_and_large_windows_are_left_to_other_rules() -> None:
+@pytest.mark.parametrize("target", ["llvm -mcpu=znver4", "llvm -mcpu=haswell"])
+@pytest.mark.parametrize("columns", [7, 14, 28, 75])
+def test_idle_lanes_are_not_combined(columns: int, target: str) -> None:
+    """NaN, infinities and zeros of both signs at the ends of rows."""
+    x = placeholder((1, 2, 9, columns), "float32", name="X")
+    given = np.random.default_rng(0).standard_normal((1, 2, 9, columns)).astype(np.float32)
+    given[0, 0, 2, -1], given[0, 0, 5, 0], given[0, 1, 3, -2:] = np.nan, np.inf, (-0.0, 0.0)
+    module = create_func([x, max_pool2d(x, 3, 1, 1, name="C")], name="f")
+    expected, found = (np.empty(given.shape, np.float32) for _ in range(2))
+    Interpreter(module.clone()).call("f", given, expected)
+    build(module, target)["f"](given, found)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_lanes_of_channels_are_left_to_other_rules() -> None:
     x = placeholder((1, 16, 16, 16), "float32", name="X")
     assert steps_of([x, max_pool2d(x, 3, 1, 1, layout="NHWC", name="C")], "llvm -mcpu=znver4") == ""
-    assert steps_of([x, max_pool2d(x, 5, 1, 2, name="C")], "llvm -mcpu=znver4") == ""
+
+
+def test_only_small_windows_are_unrolled_and_read_the_border_in_place() -> None:
+    x = placeholder((1, 16, 20, 20), "float32", name="X")
+    small, larger, large = (
+        steps_of([x, max_pool2d(x, size, 1, size // 2, name="C")], "llvm -mcpu=znver4") for size in (3, 5, 13)
+    )
+    assert "sched.compute_inline %c_pad" in small and "sched.unroll %rh" in small
+    assert "sched.compute_at %c_pad" in larger and "sched.unroll %rh" in larger
+    assert "sched.unroll %rh" not in large and "sched.unroll %rw" in large
