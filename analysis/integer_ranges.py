@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import IndexType
@@ -315,8 +315,11 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
     """Two reads of one extent are assumed equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
-        if isinstance(op, AssumeOp):
+        kind = type(op)
+        if kind is AssumeOp:
             yield assumption_of(op)
+            continue
+        if kind not in _GIVES_EXTENTS:
             continue
         for buffer, dimension, value in _extents_given_by(op):
             first = extents.setdefault((buffer, dimension), value)
@@ -341,6 +344,9 @@ def _top_of(entry: Block) -> Iterator[Operation]:
     while op is not None and op.name not in ("tir.for", "tir.block"):
         yield op
         op = op.next_op
+
+
+_GIVES_EXTENTS: Final = frozenset((memref.DimOp, AssumeShapeOp, memref.AllocOp))
 
 
 def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]:

@@ -14,7 +14,7 @@ from xdsl.rewriter import Rewriter
 
 from weft.analysis.block_scopes import ancestors
 from weft.analysis.footprint import Span, hull, span_of
-from weft.analysis.index import Index
+from weft.analysis.index import Index, RangeOf
 from weft.analysis.threads import is_shared, runs_over_threads
 from weft.dialects.index_map import mixed_extents
 from weft.dialects.low_access import AccessPtrOp, StrideOp
@@ -23,7 +23,7 @@ from weft.dialects.tir_kinds import VIRTUAL_THREADS, LoopKind
 from weft.dialects.traversal import operations_in
 from weft.passes.index_builders import defining_block, index_before, insert_before, set_access
 from weft.passes.tir.guards import comparisons
-from weft.passes.tir.tir_pass import TirPass, allocate_before, buffer_type, range_of
+from weft.passes.tir.tir_pass import TirPass, allocate_before, buffer_type, range_of, remembered_ranges
 
 _DIVISIONS: Final = (arith.DivSIOp, arith.RemSIOp, arith.FloorDivSIOp)
 _Use: TypeAlias = "memref.LoadOp | memref.StoreOp | AccessPtrOp"
@@ -89,12 +89,13 @@ def compact(alloc: memref.AllocOp) -> None:
     if not uses or scope is None:
         return
     fixed = _FixedIn(scope, for_all_threads=is_shared(alloc.memref))
-    indices = [[Index.of(i).simplified(range_of) for i in op.indices] for op in uses]
+    ranges = remembered_ranges()
+    indices = [[Index.of(i).simplified(ranges) for i in op.indices] for op in uses]
     old = buffer_type(alloc.memref)
     boxes = [
         hull(
             [
-                _touched(op, d, index[d], span_of(index[d], fixed, range_of))
+                _touched(op, d, index[d], span_of(index[d], fixed, ranges), ranges)
                 for op, index in zip(uses, indices, strict=True)
             ]
         )
@@ -115,24 +116,24 @@ def compact(alloc: memref.AllocOp) -> None:
         set_access(op, new, places)
 
 
-def _touched(op: _Use, dimension: int, index: Index, box: Span | None) -> Span | None:
+def _touched(op: _Use, dimension: int, index: Index, box: Span | None, ranges: RangeOf) -> Span | None:
     if box is None:
         return None
     if isinstance(op, AccessPtrOp):
         return box if op.box_sizes is None else replace(box, extent=box.extent + op.box_sizes[dimension] - 1, runs=None)
     part = index - box.lower
     low, high = 0, box.extent - 1
-    for constraint in _conditions_around(op):
-        _, most = (constraint + part).simplified(range_of).range(range_of)
-        _, least = (constraint - part).simplified(range_of).range(range_of)
+    for constraint in _conditions_around(op, ranges):
+        _, most = (constraint + part).simplified(ranges).range(ranges)
+        _, least = (constraint - part).simplified(ranges).range(ranges)
         high = high if most is None else min(high, most)
         low = low if least is None else max(low, -least)
     return Span(box.lower + low, high - low + 1, tight=False) if low <= high else box
 
 
-def _conditions_around(op: Operation) -> list[Index]:
+def _conditions_around(op: Operation, ranges: RangeOf) -> list[Index]:
     around = [parent for parent in ancestors(op) if isinstance(parent, scf.IfOp) and parent.true_region.is_ancestor(op)]
-    found = [constraint for parent in around for _, constraint in comparisons(parent.cond)]
+    found = [constraint for parent in around for _, constraint in comparisons(parent.cond, ranges)]
     return [constraint.index for constraint in found if not constraint.equality]
 
 
