@@ -340,11 +340,13 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
     function = entry.parent_op()
     is_private = isinstance(function, FuncOp) and function.sym_visibility == _PRIVATE
     for op in _top_of(entry):
-        if isinstance(op, AssumeOp):
+        if type(op) is AssumeOp:
             yield assumption_of(op)
             continue
-        if is_private and isinstance(op, AssumeShapeOp):
+        if is_private and type(op) is AssumeShapeOp:
             yield from _assumptions_of_extents(op)
+        if type(op) not in _GIVES_EXTENTS:
+            continue
         for buffer, dimension, value in _extents_given_by(op):
             first = extents.setdefault((buffer, dimension), value)
             if first is value:
@@ -390,6 +392,9 @@ def _top_of(entry: Block) -> Iterator[Operation]:
     while op is not None and op.name not in ("tir.for", "tir.block"):
         yield op
         op = op.next_op
+
+
+_GIVES_EXTENTS: Final = frozenset((memref.DimOp, AssumeShapeOp, memref.AllocOp))
 
 
 def _extents_given_by(op: Operation) -> Iterator[tuple[SSAValue, int, SSAValue]]:

@@ -88,7 +88,8 @@ def panels_of(
 def _shared(roles: ContractionRoles, columns: int, threads: int, decisions: Decisions) -> tuple[Loop, ...]:
     """Batches, groups of panels, or tiles of rows. The default is the first that keeps all threads busy."""
     batch: tuple[Loop, ...] = tuple((at,) for at in roles.batch)
-    rows: list[tuple[Loop, ...]] = [] if roles.row is None else [((roles.row, 0),)]
+    others: tuple[Loop, ...] = tuple((at,) for at in roles.rows)
+    rows: list[tuple[Loop, ...]] = [] if roles.row is None else [(*others, (roles.row, 0))]
     places = [((roles.column, 0),), *rows, *([batch] if batch else [])]
     batches = product(roles.extents[at] for at in roles.batch)
     pieces = None if roles.columns is None else -(-roles.columns // columns)

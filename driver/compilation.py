@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.autoschedule.default_schedule import scheduled_by
-from weft.autoschedule.kernel_versions import add_kernel_versions
 from weft.driver.kernels import compile_kernels, early_helper
 from weft.driver.model_report import ModelReport, report_of
 from weft.driver.pipeline import Pipeline
-from weft.driver.stages import load, schedule, to_low, to_tir
-from weft.driver.tuned_schedules import tuned_records
-from weft.passes.module_edits import schedules_of
+from weft.driver.stages import add_versions, load, schedule, to_low, to_tir
 from weft.runtime.library import Library
 from weft.support.garbage import fewer_collections
 from weft.support.isolation import Worker
@@ -31,27 +27,9 @@ def _take_kernels(pipeline: Pipeline, helper: Worker | None) -> Pipeline:
     if pipeline.target.has_kernels:
         return replace(pipeline, report=report_of(pipeline))
     source = ModelReport(pipeline.module, pipeline.target)
-    versions = _add_versions(pipeline)
+    versions = add_versions(pipeline)
     if not pipeline.options.can_compile_apart(pipeline.target):
         return pipeline
     compiled = compile_kernels(pipeline, helper)
     source.taken(compiled.kernels, versions)
     return replace(compiled, report=source) if compiled.kernels else compiled
-
-
-def _add_versions(pipeline: Pipeline) -> dict[str, str]:
-    """Add versions for few iterations of kernels that users neither scheduled nor tuned. Returns the kernel of each
-    version, by name."""
-    module, options = pipeline.module, pipeline.options
-    if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
-        return {}
-
-    def skipped() -> set[str]:
-        found: set[str] = set()
-        if options.database is not None:
-            found |= tuned_records(module, pipeline.target, options.database, options.require_tuned).keys()
-        for trace in schedules_of(module) if options.scheduled else ():
-            found |= scheduled_by(trace, module)
-        return found
-
-    return add_kernel_versions(module, pipeline.target, skipped)

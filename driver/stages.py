@@ -1,5 +1,5 @@
-"""The stages of a build, in order: `to_tir`, `schedule`, `to_low`, `load`. Each raises `CompileError`, or
-`ScheduleError` if a step of a schedule is rejected."""
+"""The stages of a build, in order: `to_tir`, `add_versions`, `schedule`, `to_low`, `load`. Each raises `CompileError`,
+or `ScheduleError` if a step of a schedule is rejected."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from weft.autoschedule.default_schedule import apply_default_schedule, scheduled_by
+from weft.autoschedule.kernel_versions import add_kernel_versions
 from weft.dialects import sched
 from weft.driver.constants import pack_constants
 from weft.driver.pipeline import Pipeline
@@ -52,6 +53,24 @@ def to_tir(pipeline: Pipeline, run: RunStep = run_step) -> Pipeline:
         if sizes:
             dispatch_versions(module, sizes, versions)
     return pipeline
+
+
+def add_versions(pipeline: Pipeline) -> dict[str, str]:
+    """Add versions for few iterations of kernels that users neither scheduled nor tuned. Returns the kernel of each
+    version, by name."""
+    module, options = pipeline.module, pipeline.options
+    if not options.default_schedule or pipeline.target.kind not in ("llvm", "c"):
+        return {}
+
+    def skipped() -> set[str]:
+        found: set[str] = set()
+        if options.database is not None:
+            found |= tuned_records(module, pipeline.target, options.database, options.require_tuned).keys()
+        for trace in schedules_of(module) if options.scheduled else ():
+            found |= scheduled_by(trace, module)
+        return found
+
+    return add_kernel_versions(module, pipeline.target, skipped)
 
 
 def schedule(pipeline: Pipeline) -> Pipeline:
@@ -108,7 +127,9 @@ def to_low(pipeline: Pipeline, after: Callable[[PipelineStep], None] | None = No
 
 
 def lower(pipeline: Pipeline) -> Pipeline:
-    return to_low(schedule(to_tir(pipeline)))
+    pipeline = to_tir(pipeline)
+    add_versions(pipeline)
+    return to_low(schedule(pipeline))
 
 
 def load(pipeline: Pipeline) -> Library:

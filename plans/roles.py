@@ -95,7 +95,8 @@ def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
     (left,) = (factor for factor in pattern.factors if factor is not right)
     outer = [v for v in pattern.spatial if v is not column]
     rows = [v for v in outer if v not in right.iterators]
-    row = max((v for v in rows if v in left.iterators), key=lambda v: _rows(pattern, v), default=None)
+    enough = fitted.TILED_ROWS if is_constant(right.buffer) else fitted.PACKED_ROWS
+    row = max((v for v in rows if v in left.iterators), key=lambda v: _rows(pattern, v, enough), default=None)
     at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
     left_factor = _factor(pattern, left, row)
     right_factor = _factor(pattern, right, column)
@@ -121,8 +122,8 @@ def _length(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, int, 
     return extent is None, extent or 0, iterator.index
 
 
-def _rows(pattern: BlockPattern, iterator: BlockArgument) -> tuple[bool, bool, int, int]:
-    return (pattern.extent_of(iterator) or 0) >= fitted.PACKED_ROWS, *_length(pattern, iterator)
+def _rows(pattern: BlockPattern, iterator: BlockArgument, enough: int) -> tuple[bool, bool, int, int]:
+    return (pattern.extent_of(iterator) or 0) >= enough, *_length(pattern, iterator)
 
 
 def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | None) -> Factor | None:

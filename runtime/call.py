@@ -285,6 +285,9 @@ class Caller:
             self._call_after_allocation if signature.allocates else self._call_otherwise,
             always_release_gil=always_release_gil,
         )
+        self._specs = signature.result_specs
+        self._given = len(signature.args) - signature.results
+        self._allocates_all = all(spec.is_allocated for spec in self._specs)
         self.call: Callable[..., Any] = self._native or self.call_in_python
         if self._native is not None and signature.allocates:
             self.call = self._call_allocating
@@ -345,22 +348,25 @@ class Caller:
         return bind_arguments(self.signature, positional, keywords)
 
     def _call_allocating(self, *positional: object, **keywords: object) -> Any:
-        """Natively if the other arguments determine all extents of results."""
-        native, signature = self._native, self.signature
-        if native is None or keywords or len(positional) != len(signature.args) - signature.results:
+        """Natively if the other arguments determine all extents of results that the call does not allocate."""
+        native = self._native
+        if native is None or keywords or len(positional) != self._given:
             return self.call_in_python(*positional, **keywords)
-        try:
-            results = allocate(signature, signature.result_specs, self._numbers(positional))
-        except (IndexError, KeyError, MemoryError, TypeError):
-            results = ()
+        if self._allocates_all:
+            results = tuple(map(AllocatedResult, self._specs))
+        else:
+            try:
+                results = allocate(self.signature, self._specs, self._numbers(positional))
+            except (IndexError, KeyError, MemoryError, TypeError):
+                results = ()
         if not results:
             return self.call_in_python(*positional)
-        places = (result.descriptor if isinstance(result, AllocatedResult) else result for result in results)
+        places = [result.descriptor if isinstance(result, AllocatedResult) else result for result in results]
         found = native(*positional, *places)
         return returned(results) if found is None else found
 
     def _call_after_allocation(self, *positional: object) -> Any:
-        return self.call_in_python(*positional[: len(self.signature.args) - self.signature.results])
+        return self.call_in_python(*positional[: self._given])
 
     def _call_otherwise(self, *positional: object, **keywords: object) -> Any:
         """Convert arguments to plain arrays and retry the native path; if they are plain, call in Python."""

@@ -52,27 +52,36 @@ class AllocatedResult:
     def __init__(self, spec: ArraySpec) -> None:
         self.spec = spec
         self.descriptor = np.zeros(1 + len(spec.shape), np.int64)
+        self._is_taken = False
 
     def take(self) -> Array:
         """Returns the array, which then owns the memory."""
         address, *shape = self.descriptor.tolist()
-        self.descriptor[0] = 0
+        self._is_taken = True
+        if text := _protocol_text(self.spec.dtype):
+            return np.asarray(_Memory(address, (*shape,), text))
         dtype = bfloat16_dtype() if self.spec.dtype == "bfloat16" else numpy_dtype(self.spec)
         count = math.prod(shape) * dtype.itemsize
-        memory = np.asarray(_Memory(address, max(count, 1)))
-        return memory[:count].view(dtype).reshape(shape)
+        return np.asarray(_Memory(address, (count,), "|u1")).view(dtype).reshape(shape)
 
     def __del__(self) -> None:
-        if self.descriptor[0]:
+        if not self._is_taken and self.descriptor[0]:
             _free_function()(int(self.descriptor[0]))
 
 
-class _Memory:
-    """Bytes of the C library's `malloc`, freed with the last array over them."""
+@cache
+def _protocol_text(name: str) -> str:
+    """The element type for `__array_interface__`; empty for types that NumPy lacks."""
+    known = np.sctypeDict.get(name)  # has ml_dtypes's types if that is loaded
+    return np.dtype(known).str if known is not None and np.dtype(known).isbuiltin == 1 else ""
 
-    def __init__(self, address: int, size: int) -> None:
+
+class _Memory:
+    """Memory of the C library's `malloc`, freed with the last array over it."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], element: str) -> None:
         self._address, self._free = address, _free_function()
-        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": (size,), "typestr": "|u1"}
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": element}
 
     def __del__(self) -> None:
         self._free(self._address)
@@ -88,8 +97,8 @@ def _free_function() -> Callable[[int], None]:
 def returned(results: tuple[Any, ...]) -> Any:
     if not results:
         return None
-    found = tuple(result.take() if isinstance(result, AllocatedResult) else result for result in results)
-    return found[0] if len(found) == 1 else found
+    found = [result.take() if isinstance(result, AllocatedResult) else result for result in results]
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 def bind_arguments(

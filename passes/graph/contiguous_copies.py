@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
+from xdsl.dialects.builtin import IndexType, MemRefType, NoneAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
@@ -67,20 +67,30 @@ class ContiguousCopies:
         if callee not in self._nests:
             self._nests[callee] = _copy_nests(callee)
         nests = self._nests[callee]
-        given = [known_shape(value) for value in (*call.operands, *call.results)]
-        shapes = [shape for shape in given if shape is not None]
-        if len(nests) != len(call.results) or len(shapes) < len(given):
+        if len(nests) != len(call.results):
             return ()
-        extents = _extents_of_dimensions(callee, shapes)
+        # The parameters are operands, passed extents and results.
+        passed = dict(enumerate(call.passed_extents, len(call.operands)))
+        results = enumerate(call.results, len(call.operands) + len(passed))
+        given = {at: known_shape(value) for at, value in (*enumerate(call.operands), *results)}
+        shapes = {at: shape for at, shape in given.items() if shape is not None}
+        if len(shapes) < len(given):
+            return ()
+        extents = _extents_in(callee, shapes, {callee.args[at]: extent for at, extent in passed.items()})
         found = [] if extents is None else [nest.copied(shapes, extents) for nest in nests]
         return found if all(found) else ()
 
 
-def _extents_of_dimensions(
-    function: FuncOp, shapes: Sequence[Sequence[KnownExtent]]
+_Shapes: TypeAlias = Mapping[int, Sequence[KnownExtent]]
+"""The shapes of the buffers that a function takes, by the index of the parameter."""
+
+
+def _extents_in(
+    function: FuncOp, shapes: _Shapes, passed: Mapping[SSAValue, KnownExtent]
 ) -> Mapping[SSAValue, KnownExtent] | None:
-    """Returns None for shapes that the function does not accept."""
-    extents: dict[SSAValue, KnownExtent] = {}
+    """The extents in a function that gets the extents `passed`. Returns None for shapes that the function does not
+    accept."""
+    extents = {**passed}
     for op in operations_in(function):
         if isinstance(op, memref.DimOp):
             dimension = constant_integer(op.index)
@@ -92,9 +102,7 @@ def _extents_of_dimensions(
     return extents
 
 
-def _is_met(
-    stated: AssumeShapeOp, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
-) -> bool:
+def _is_met(stated: AssumeShapeOp, shapes: _Shapes, extents: Mapping[SSAValue, KnownExtent]) -> bool:
     if not isinstance(stated.buffer, BlockArgument):
         return False
     shape, values = shapes[stated.buffer.index], ExtentNames(extents)
@@ -112,9 +120,7 @@ class _CopyNest:
     loads: Sequence[tuple[memref.LoadOp, Sequence[_Condition]]]
     """The loads, one of which gives the stored value, and the conditions under which each runs."""
 
-    def copied(
-        self, shapes: Sequence[Sequence[KnownExtent]], extents: Mapping[SSAValue, KnownExtent]
-    ) -> Sequence[Copied]:
+    def copied(self, shapes: _Shapes, extents: Mapping[SSAValue, KnownExtent]) -> Sequence[Copied]:
         result = shapes[cast("BlockArgument", self.store.memref).index]
         found: list[Copied] = []
         for load, conditions in self.loads:
@@ -200,7 +206,7 @@ def _by_quotient(atom: ExtentOperation) -> KnownExtent:
     return quotient if atom.kind == "floordiv" else subtract(left, multiply(quotient, right))
 
 
-def _tile_result(parts: Sequence[Copied], shapes: Sequence[Sequence[KnownExtent]], size: KnownExtent) -> bool:
+def _tile_result(parts: Sequence[Copied], shapes: _Shapes, size: KnownExtent) -> bool:
     """Each element of the result is in one part, because the loads of the others would be out of bounds."""
     end: KnownExtent = 0
     for part in parts:
@@ -226,7 +232,7 @@ def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
     """Returns one copy per result, or nothing if the function does anything else."""
     if len(function.body.blocks) != 1 or function.function_type.outputs.data:
         return ()
-    if not all(isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr) for t in function.function_type.inputs):
+    if not all(map(_is_contiguous, function.function_type.inputs)):
         return ()
     accesses = 0
     for op in operations_in(function):
@@ -241,6 +247,13 @@ def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
         return ()
     by_result = {nest.store.memref: nest for nest in found}
     return [by_result[result] for result in results] if by_result.keys() == set(results) else ()
+
+
+def _is_contiguous(parameter: Attribute) -> bool:
+    """Whether a parameter is an extent or a buffer without gaps."""
+    return isinstance(parameter, IndexType) or (
+        isinstance(parameter, MemRefType) and isinstance(parameter.layout, NoneAttr)
+    )
 
 
 def _copy_nest(block: BlockOp, operands: Sequence[SSAValue]) -> _CopyNest | None:

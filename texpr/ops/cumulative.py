@@ -1,7 +1,8 @@
 """Cumulative sums, products and extrema along an axis.
 
 Along a static extent, parallel prefix scans: log2(n) passes combine elements at distances 1, 2, 4, ... (Hillis and
-Steele 1986), n log n work, rounding errors grow with log n. Along a symbolic extent, sequential statements.
+Steele 1986), n log n work, rounding errors grow with log n. Along a symbolic extent, sequential statements, which
+combine groups of elements of the last axis first.
 """
 
 from __future__ import annotations
@@ -69,12 +70,47 @@ def _in_order(
     kind: BinaryKind, source: Tensor, along: int, dtype: str, exclusive: bool, reverse: bool, name: str
 ) -> Tensor:
     (neutral,) = identity_of(_COMBINERS[kind], [type_of(dtype)])
+    if along == source.ndim - 1:
+        return _in_groups(kind, source, const(neutral, dtype), exclusive, reverse, name)
 
     def combine(before: Sequence[Expr], here: Sequence[Expr]) -> list[Expr]:
         return [binary(kind, before[0], here[0].astype(dtype))]
 
     first = [const(neutral, dtype)] if exclusive else None
     return accumulated(combine, [source], along, dtypes=[dtype], first=first, reverse=reverse, name=name)[0]
+
+
+_GROUP = 8
+"""Elements that are combined before they are combined with those of previous groups. Each element waits for the
+previous one otherwise, and each group for the previous group."""
+
+
+def _in_groups(kind: BinaryKind, source: Tensor, neutral: Expr, exclusive: bool, reverse: bool, name: str) -> Tensor:
+    """Scan along the last axis, of any extent."""
+    extent = source.shape[-1]
+
+    def write(code: Statements, outer: Sequence[Expr], result: Written, total: Written) -> None:
+        def scan(start: Expr, count: int) -> None:
+            before, own = total.load(*outer), list[Expr]()
+            for at in range(count):
+                place = extent - 1 - (start + at) if reverse else start + at
+                element = source(*outer, place).astype(neutral.dtype)
+                own.append(binary(kind, own[-1], element) if own else element)
+                value = own[-1] if not exclusive else own[-2] if at else None
+                result.store(before if value is None else binary(kind, before, value), *outer, place)
+            total.store(binary(kind, before, own[-1]), *outer)
+
+        total.store(neutral, *outer)
+        with code.loop(extent // _GROUP, "group") as group:
+            scan(group * _GROUP, _GROUP)
+        with code.loop(extent % _GROUP, "k") as k:
+            scan(extent // _GROUP * _GROUP + k, 1)
+
+    results = [
+        Result(source.shape, neutral.dtype, name),
+        Result(source.shape[:-1], neutral.dtype, f"{name}_total"),
+    ]
+    return extern(source.shape[:-1], results, [source], write, name)[0]
 
 
 def accumulated(

@@ -83,3 +83,28 @@ func.func @row(%x: tensor<1x768xf32>, %w: tensor<768x3072xi8>, %s: tensor<3072xf
   %p = graph.matmul %x, %m : tensor<1x768xf32>, tensor<768x3072xf32>
   func.return %p : tensor<1x3072xf32>
 }
+
+// -----
+
+// Known rows are a tile, because there may be one group of them. Threads share groups and tiles.
+// CHECK-LABEL: sched.func @default_matmul {
+// CHECK:         %[[TILES:\w+]], %[[ROWS:\w+]] = sched.split %i
+// CHECK:         %[[SHARED:\w+]] = sched.fuse %b0, %[[TILES]]
+// CHECK:         sched.parallel %[[SHARED]]
+func.func @known_rows(%x: tensor<?x10x192xf32, #graph.dims<b>>) -> tensor<?x10x96xf32, #graph.dims<b>> {
+  %w = graph.constant dense<1.0> : tensor<192x96xf32>
+  %p = graph.matmul %x, %w : tensor<?x10x192xf32, #graph.dims<b>>, tensor<192x96xf32>
+  func.return %p : tensor<?x10x96xf32, #graph.dims<b>>
+}
+
+// -----
+
+// Two rows leave most of a tile empty.
+// CHECK-LABEL: sched.func @default_matmul {
+// CHECK:         sched.split %b0
+// CHECK-NOT:     sched.split %i
+func.func @two_rows(%x: tensor<?x2x192xf32, #graph.dims<b>>) -> tensor<?x2x96xf32, #graph.dims<b>> {
+  %w = graph.constant dense<1.0> : tensor<192x96xf32>
+  %p = graph.matmul %x, %w : tensor<?x2x192xf32, #graph.dims<b>>, tensor<192x96xf32>
+  func.return %p : tensor<?x2x96xf32, #graph.dims<b>>
+}

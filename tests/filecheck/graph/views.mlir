@@ -125,3 +125,20 @@ func.func @results(%x: tensor<4x6xf32>) -> (tensor<24xf32>, tensor<2x6xf32>, ten
   %e = graph.reshape %e0 {newshape = [24 : i64]} : tensor<2x12xf32> -> tensor<24xf32>
   func.return %b, %c, %d, %e : tensor<24xf32>, tensor<2x6xf32>, tensor<24xf32>, tensor<24xf32>
 }
+
+// -----
+
+// A dimension of 3 * n elements is split: the kernel would take `n`, which the shape of its operand does not give.
+// CHECK-LABEL: func.func @factors
+// CHECK:         %a = memref.alloc(%{{.*}}) : memref<?x8xf32>
+// CHECK:         %b = memref.reinterpret_cast %a to offset: [0], sizes: [%{{.*}}, 3, 8], strides: [24, 8, 1] : memref<?x8xf32> to memref<?x3x8xf32>
+// CHECK:         func.call @relu(%x, %a)
+// CHECK-NOT:     @reshape
+// APART-LABEL: func.func @factors
+// APART:         func.call @reshape(%a, %{{.*}}, %b) : (memref<?x8xf32>, index, memref<?x3x8xf32>)
+func.func @factors(%x: tensor<?x8xf32, #graph.dims<3 * n>>) -> tensor<?x3x8xf32, #graph.dims<n>> {
+  %a = graph.relu %x : tensor<?x8xf32, #graph.dims<3 * n>> -> tensor<?x8xf32, #graph.dims<3 * n>>
+  %b = graph.reshape %a {newshape = [-1 : i64, 3 : i64, 8 : i64]} : tensor<?x8xf32, #graph.dims<3 * n>> -> tensor<?x3x8xf32, #graph.dims<n>>
+  %c = graph.tanh %b : tensor<?x3x8xf32, #graph.dims<n>> -> tensor<?x3x8xf32, #graph.dims<n>>
+  func.return %c : tensor<?x3x8xf32, #graph.dims<n>>
+}

@@ -1,5 +1,6 @@
 """te.ops: reductions, normalisations and scans against NumPy."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from operator_references import normalized, softmax
 from tiers import first_tier
 
 import weft
+from weft import graph as G
 from weft import te
 from weft.te import ops
 
@@ -224,6 +226,31 @@ def test_variance_beside_a_large_mean() -> None:
         out = np.empty(expected.shape, "float32")
         weft.build(te.create_func([A, build(A)]), target="llvm", default_schedule=False)["main"](x, out)
         compare(name, out, expected, "float32", 5e-4)
+
+
+_SCANS = {"cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accumulate, "cummin": np.minimum.accumulate}
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", first_tier([False, True], True))
+@pytest.mark.parametrize("name", first_tier(_SCANS, "cumsum"))
+def test_scans_of_symbolic_rows(name: str, reverse: bool, exclusive: bool) -> None:
+    """Groups of eight elements, and the rest."""
+    if exclusive and name in ("cummax", "cummin"):
+        pytest.skip("extrema are not exclusive")
+    builder, x = G.BlockBuilder(), G.var("x", ("m", "n"))
+    options = {"exclusive": True} if exclusive else {}
+    with builder.function("main", [x]):
+        builder.emit_func_output(getattr(G, name)(x, axis=1, reverse=reverse, **options))
+    main = weft.build(builder.get())["main"]
+    for rows, columns in itertools.product((0, 1, 3), (0, 1, 7, 8, 9, 17, 40)):
+        data = np.random.default_rng(columns).uniform(-1.5, 1.5, (rows, columns)).astype("float32")
+        expected = _SCANS[name](data[:, ::-1] if reverse else data, axis=1)
+        if exclusive and columns:
+            first = np.full((rows, 1), name == "cumprod", "float32")
+            expected = np.concatenate([first, expected[:, :-1]], 1)
+        expected = expected[:, ::-1] if reverse else expected
+        np.testing.assert_allclose(main(data), expected, rtol=1e-4, atol=1e-5, err_msg=f"{rows} x {columns}")
 
 
 @pytest.mark.parametrize("dtype", first_tier(NUMBERS, "int8", "int32", "bfloat16", "float32"))
