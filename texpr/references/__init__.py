@@ -1,7 +1,7 @@
 """NumPy references of operators, which the interpreter runs; one module per family of `te.ops`.
 
-A reference takes the operator's arguments, with arrays for tensors (float32 for 16-bit floats); the caller rounds
-results.
+A reference takes those of the operator's arguments that it names, with arrays for tensors (float32 for 16-bit floats)
+and the defaults of the function of `te.ops`; the caller rounds results.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
+from inspect import Parameter, signature
 from pkgutil import iter_modules
 from typing import Any, Final
 
 import numpy as np
 
+from weft.texpr import ops
 from weft.texpr.references import activations
 
 _FAMILIES: Final = [
@@ -49,12 +51,33 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
     return rounded
 
 
+def _with_defaults(reference: Callable[..., Any], definition: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the parameters of `definition` that passes those that `reference` names."""
+    parameters = signature(definition).parameters
+    own = signature(reference).parameters.values()
+    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own):
+        return reference
+    takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in own)
+    names = [name for name in parameters if name != "name"]
+    wanted = names if takes_all else [parameter.name for parameter in own if parameter.name in parameters]
+    defaults = {name: parameters[name].default for name in names}
+    defaults = {name: default for name, default in defaults.items() if default is not Parameter.empty}
+
+    @wraps(reference)
+    def called(*operands: Any, **attributes: Any) -> Any:
+        given = {**defaults, **dict(zip(names, operands, strict=False)), **attributes}
+        return reference(**{name: given[name] for name in wanted if name in given})
+
+    return called
+
+
 @cache
 def reference_of(name: str) -> Callable[..., Any]:
     """A function of its family, else NumPy's. Raises `NotImplementedError` without one."""
     for family in _FAMILIES:
         if name in vars(family):
             found = vars(family)[name]
+            found = _with_defaults(found, getattr(ops, name)) if name in ops.__all__ else found
             return _in_double(found) if family is activations or name in _ELEMENTARY else found
     known = _NUMPY_NAMES.get(name, name)
     if not hasattr(np, known):
