@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.contrib.convolutions import channels_first
+from weft.frontends.onnx.contrib.convolutions import ConvolutionAttributes, channels_first
 from weft.frontends.onnx.contrib.convolutions import channels_last as with_channels_last
 from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.neural import pooled
@@ -198,15 +198,10 @@ def _qlinear_conv(
     y_zero_point: Value,
     B: Value | None = None,
     *,
-    auto_pad: str = "NOTSET",
     channels_last: bool = False,
-    dilations: list[int] | None = None,
-    group: int = 1,
-    kernel_shape: list[int] | None = None,
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
+    window: ConvolutionAttributes,
 ) -> Item:
-    return _over_images(x, channels_last, lambda data: qlinear_conv(node, data, group))
+    return _over_images(x, channels_last, lambda data: qlinear_conv(node, data, window.group))
 
 
 @defines("QuantizeLinear")
