@@ -25,7 +25,7 @@ from weft.frontends.onnx.quantization import (
 )
 from weft.frontends.onnx.recurrent import activations_of
 from weft.frontends.onnx.registry import defines
-from weft.frontends.onnx.shapes import product_of
+from weft.frontends.onnx.shapes import over_axes_from
 
 
 def _dequantized(data: Value, scale: Value, zero: Value | None) -> Value:
@@ -89,11 +89,7 @@ def _qlinear_softmax(
 ) -> Item:
     """Before opset 13, the softmax is over all axes from `axis` on."""
     data = _dequantized(X, X_scale, x_zero_point)
-    if opset < 13 and axis != X.ndim - 1:
-        shape = [product_of(X.shape[:axis]), product_of(X.shape[axis:])]
-        found = ops.reshape(ops.softmax(ops.reshape(data, shape), 1), X.shape)
-    else:
-        found = ops.softmax(data, axis)
+    found = over_axes_from(data, axis, ops.softmax) if opset < 13 else ops.softmax(data, axis)
     return _quantized(found, y_scale, y_zero_point, X.dtype)
 
 
