@@ -32,8 +32,8 @@ from weft.frontends.torch.converters import (
 from weft.frontends.torch.library import torch
 from weft.frontends.torch.selection import masked_index, places_of_mask
 from weft.frontends.torch.symbols import UnsupportedError
+from weft.texpr import reductions as te
 from weft.texpr.math import if_then_else, select
-from weft.texpr.reductions import all as all_of
 from weft.texpr.tensor import compute
 
 
@@ -614,7 +614,7 @@ def _slice_scatter(
             place = at[axis] - first
             inside = [place >= 0, place < reach, *([place % step == 0] if step != 1 else [])]
             own = (place // step if d == axis else i for d, i in enumerate(at))
-            return if_then_else(all_of(*inside), new(*own), old(*at))
+            return if_then_else(te.all(*inside), new(*own), old(*at))
 
         return compute(old.shape, element, name="slice_scatter")
 

@@ -53,10 +53,6 @@ from weft.texpr.ops.arguments import compute, constant, is_one
 from weft.texpr.ops.convolution import LETTERS
 from weft.texpr.ops.cumulative import accumulated
 from weft.texpr.ops.sorting import order_by
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
-from weft.texpr.reductions import reduce_axis
 from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.stablehlo import WIDE, dot_subscripts
 
@@ -217,7 +213,7 @@ def _start(index: Value, extent: Extent, size: Extent) -> ExprLike:
 def _inside(index: Expr, extent: Extent, size: Extent) -> Expr:
     """`index`, clamped so that `size` elements are in bounds; 64 bits, which combine to affine expressions."""
     last = as_expr(simplified(extent - size)).astype("int64")
-    return greater(less(index.astype("int64"), last), 0)
+    return reductions.max(reductions.min(index.astype("int64"), last), 0)
 
 
 def _dynamic_slice(op: TensorOp, source: Value, *starts: Value) -> Value:
@@ -242,7 +238,7 @@ def _dynamic_update_slice(op: TensorOp, source: Value, update: Value, *starts: V
             if not is_same(extent, size):
                 inside += [place >= 0, place < size]
         new = element_of(update, places)
-        return te.if_then_else(all_of(*inside), new, element_of(source, indices)) if inside else new
+        return te.if_then_else(reductions.all(*inside), new, element_of(source, indices)) if inside else new
 
     return compute(source.shape, element, label(op))
 
@@ -282,7 +278,7 @@ def padded(
                 inside.append(place % step == 0)
             places.append(place // step if step != 1 else place)
         found = element_of(source, places)
-        return te.if_then_else(all_of(*inside), found, element_of(value, ())) if inside else found
+        return te.if_then_else(reductions.all(*inside), found, element_of(value, ())) if inside else found
 
     return compute(shape, element, name)
 
@@ -515,7 +511,7 @@ class _Reduction:
         return self._at_once() if not self.reduced or is_known or has_constants else self._in_order()
 
     def _at_once(self) -> Result:
-        over = {axis: reduce_axis((0, extent), f"k{axis}") for axis, extent in self.reduced.items()}
+        over = {axis: reductions.reduce_axis((0, extent), f"k{axis}") for axis, extent in self.reduced.items()}
 
         def element(*indices: Expr) -> list[Expr]:
             at = self.places(indices, over)
