@@ -87,6 +87,13 @@ ModuleT = TypeVar("ModuleT", bound=ModuleOp)
 _BY_NAME = {operator.name.removeprefix("graph."): operator for operator in OPERATORS}
 
 
+_Method: TypeAlias = "Callable[[Value, Operand], Value]"
+
+
+def _operator(name: str) -> tuple[_Method, _Method]:
+    return lambda self, other: _call(name, self, other), lambda self, other: _call(name, other, self)
+
+
 class Value:
     """A parameter of a graph, or the result of an op."""
 
@@ -143,35 +150,12 @@ class Value:
         part = _call("strided_slice", self, begin=begin, end=end, strides=step)
         return _call("squeeze", part, axis=single) if single else part
 
-    def __add__(self, other: Operand) -> Value:
-        return _call("add", self, other)
-
-    def __radd__(self, other: Operand) -> Value:
-        return _call("add", other, self)
-
-    def __sub__(self, other: Operand) -> Value:
-        return _call("subtract", self, other)
-
-    def __rsub__(self, other: Operand) -> Value:
-        return _call("subtract", other, self)
-
-    def __mul__(self, other: Operand) -> Value:
-        return _call("multiply", self, other)
-
-    def __rmul__(self, other: Operand) -> Value:
-        return _call("multiply", other, self)
-
-    def __truediv__(self, other: Operand) -> Value:
-        return _call("divide", self, other)
-
-    def __rtruediv__(self, other: Operand) -> Value:
-        return _call("divide", other, self)
-
-    def __pow__(self, other: Operand) -> Value:
-        return _call("power", self, other)
-
-    def __matmul__(self, other: Value) -> Value:
-        return _call("matmul", self, other)
+    __add__, __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("subtract")
+    __mul__, __rmul__ = _operator("multiply")
+    __truediv__, __rtruediv__ = _operator("divide")
+    __pow__ = _operator("power")[0]
+    __matmul__ = _operator("matmul")[0]
 
     def __neg__(self) -> Value:
         return _call("negative", self)

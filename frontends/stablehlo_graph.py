@@ -6,7 +6,7 @@ tensor expressions (`docs/decisions/0113-jax.md`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import cast
@@ -20,7 +20,7 @@ from weft.dialects import stablehlo
 from weft.dialects.element_types import element_name
 from weft.dialects.graph_shapes import Expression, KnownExtent, element_symbol, is_element, sum_text
 from weft.dialects.stablehlo import CaseOp, ElementwiseOp, IfOp, WhileOp
-from weft.dialects.traversal import captured_values
+from weft.dialects.traversal import captured_values, post_order
 from weft.frontends.graph_builder import BlockBuilder, Value, call_dps, const, operator
 from weft.frontends.stablehlo_scan import Scan, scan_of
 from weft.passes.convert.convert_stablehlo_to_te import (
@@ -404,18 +404,10 @@ class _Importer:
 
 
 def _needed(wanted: Iterable[SSAValue], known: Mapping[SSAValue, object]) -> list[Operation]:
-    order: dict[Operation, None] = {}
-    pending = [(value, False) for value in reversed(list(wanted))]
-    while pending:
-        value, is_done = pending.pop()
-        if value in known or not isinstance(value, OpResult) or value.op in order:
-            continue
-        if is_done:
-            order[value.op] = None
-            continue
-        pending.append((value, True))
-        pending += [(operand, False) for operand in reversed(_taken(value.op))]
-    return list(order)
+    def makers(values: Iterable[SSAValue]) -> Iterator[Operation]:
+        return (value.op for value in values if value not in known and isinstance(value, OpResult))
+
+    return post_order(makers(wanted), lambda op: makers(_taken(op)))
 
 
 def _precondition(fact: Compare) -> str:

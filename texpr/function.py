@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, cast
 
 from xdsl.dialects.arith import ConstantOp as ArithConstantOp
@@ -24,6 +24,7 @@ from weft.dialects.integer_arith import constant_integer
 from weft.dialects.te import PARAMETER_ORDER, AssumeShapeOp, YieldOp
 from weft.dialects.te import ComputeOp as TeComputeOp
 from weft.dialects.tir_assume import AssumeOp, Relation
+from weft.dialects.traversal import post_order
 from weft.support.argument_types import shown
 from weft.texpr.emit import ElementEmitter
 from weft.texpr.expr import Compare, Expr, Predicate, Var, caller, error, is_extent, type_of, value_type_of
@@ -272,15 +273,8 @@ def _argument_type(parameter: Tensor | Var) -> Attribute:
 
 def computations_behind(ops: Sequence[object]) -> list[ComputeOp | InlinedOp]:
     """Computations among `ops` and their dependences, in topological order."""
-    order: dict[ComputeOp | InlinedOp, None] = {}
-    pending = [(op, False) for op in reversed(ops)]
-    while pending:  # programs have thousands of computations
-        op, ready = pending.pop()
-        if not isinstance(op, ComputeOp | InlinedOp) or op in order:
-            continue
-        if ready:
-            order[op] = None
-            continue
-        pending.append((op, True))
-        pending += [(tensor.op, False) for tensor in reversed(op.input_tensors)]
-    return list(order)
+
+    def computations(found: Iterable[object]) -> Iterator[ComputeOp | InlinedOp]:
+        return (op for op in found if isinstance(op, ComputeOp | InlinedOp))
+
+    return post_order(computations(ops), lambda op: computations(tensor.op for tensor in op.input_tensors))

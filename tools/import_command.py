@@ -16,6 +16,7 @@ from io import StringIO
 from pathlib import Path
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from weft.driver.programs import onnx_module, onnx_operators
 from weft.driver.weights import save_weights
@@ -92,13 +93,18 @@ def run(arguments: argparse.Namespace) -> int:
     module, _ = onnx_module(
         source, stated_shapes(arguments), constants, fallback=arguments.fallback, weights=arguments.bind_weights
     )
+    save_program(module, output, weights)
+    return 0
+
+
+def save_program(module: ModuleOp, output: Path, weights: Path) -> None:
+    """Write IR, and its large constants to another file."""
     save_weights(module, weights, _LEAST)
     text = StringIO()
     ScopedMLIRTarget().emit(Context(), module, text)
     write_output(output, text.getvalue())
     for path in (output, weights):
         print(f"saved     {path}")
-    return 0
 
 
 def _list_operators(source: Path, arguments: argparse.Namespace) -> int:

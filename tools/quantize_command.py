@@ -14,26 +14,23 @@ with --check those of the results, on the calibration data or on random inputs.
 from __future__ import annotations
 
 import argparse
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from xdsl.context import Context
 
 from weft.driver.build import build_module
 from weft.driver.calibration import METHODS, CalibrationData
 from weft.driver.programs import parse_file
 from weft.driver.quantize import quantize
-from weft.driver.weights import save_weights
 from weft.passes.module_edits import entry_function
 from weft.support.build_options import BuildOptions
 from weft.support.call_signature import ScalarSpec
 from weft.support.errors import CompileError
-from weft.support.files import check_output, write_output
+from weft.support.files import check_output
 from weft.support.target import Target
 from weft.tools.arrays import Request, given_inputs, make_arguments
-from weft.tools.printing import ScopedMLIRTarget
+from weft.tools.import_command import save_program
 from weft.tools.shapes import add_shape_argument, stated_shapes
 
 if TYPE_CHECKING:
@@ -46,8 +43,6 @@ if TYPE_CHECKING:
 
 _METHOD, _PERCENTILE, _SCALES = "minmax", 99.99, "float32"
 """Defaults of options."""
-_LEAST = 1 << 10
-"""Minimum size, in bytes, of a constant that is stored in the file of weights."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -134,12 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(quantized)
     if arguments.check:
         _check(module, quantized.mod, arguments)
-    save_weights(quantized.mod, weights, _LEAST)
-    text = StringIO()
-    ScopedMLIRTarget().emit(Context(), quantized.mod, text)
-    write_output(output, text.getvalue())
-    for path in (output, weights):
-        print(f"saved     {path}")
+    save_program(quantized.mod, output, weights)
     return 0
 
 

@@ -14,7 +14,7 @@ from weft.frontends.onnx.known_tensors import Item, KnownTensor
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
-from weft.frontends.onnx.shapes import number_of, product_of
+from weft.frontends.onnx.shapes import number_of, over_axes_from, product_of
 from weft.texpr.ops.convolution import KernelWindow, borders
 
 
@@ -319,11 +319,7 @@ def _batch_norm(
 @converts("Softmax", "LogSoftmax", until=12)
 def _softmax_of_matrix(node: Node, data: Value, *, axis: int) -> Item:
     """The softmax is over all axes from `axis` on."""
-    apply = ops.softmax if node.operator == "Softmax" else ops.log_softmax
-    if axis == data.ndim - 1:
-        return apply(data, axis)
-    matrix = ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
-    return ops.reshape(apply(matrix, 1), data.shape)
+    return over_axes_from(data, axis, ops.softmax if node.operator == "Softmax" else ops.log_softmax)
 
 
 @converts("LpNormalization")

@@ -3,14 +3,16 @@
     @converts("LpPool", since=2)
     def _lp_pool(node: Node, data: Value, *, kernel_shape: list[int], p: int, ceil_mode: bool = False) -> Item: ...
 
-Positional parameters are inputs, read by their annotations; keyword-only parameters are attributes of the same names. A
-default applies to an input or attribute that is absent, or that the operator lacks in an opset.
+Positional parameters are inputs, read by their annotations; keyword-only parameters are attributes of the same names,
+or of the names of the fields if the annotation is a dataclass. A default applies to an input or attribute that is
+absent, or that the operator lacks in an opset.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from typing import Any, Final, TypeAlias
 
 from onnx import defs, helper
@@ -65,26 +67,42 @@ def attribute(node: Node, name: str, annotation: str) -> Any:
     return _ATTRIBUTES.get(annotation, Node.attribute)(node, name)
 
 
+def _group(function: Callable[..., Any], parameter: inspect.Parameter) -> Callable[..., Any] | None:
+    """The dataclass of attributes that a parameter stands for."""
+    found = getattr(function, "__globals__", {}).get(str(parameter.annotation))
+    is_keyword = parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    return found if is_keyword and isinstance(found, type) and is_dataclass(found) else None
+
+
+def _attribute_of(node: Node, parameter: inspect.Parameter) -> Any:
+    name, default = parameter.name, parameter.default
+    has_default = default is not inspect.Parameter.empty
+    is_given = node.declares_attribute(name) and (node.attribute(name) is not None or not has_default)
+    return attribute(node, name, str(parameter.annotation)) if is_given else default
+
+
 def with_parameters(function: Callable[..., Any]) -> Callable[[Node], Any]:
     _, *parameters = inspect.signature(function).parameters.values()
     if not parameters:
         return function
     positional = (p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
     readers = {parameter.name: _INPUTS[str(parameter.annotation)] for parameter in positional}
+    groups = {p.name: group for p in parameters if (group := _group(function, p)) is not None}
 
     def convert(node: Node) -> Any:
         inputs: list[Any] = []
         attributes: dict[str, Any] = {}
         for index, parameter in enumerate(parameters):
-            name, annotation, default = parameter.name, str(parameter.annotation), parameter.default
-            has_default = default is not inspect.Parameter.empty
+            name, default = parameter.name, parameter.default
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 inputs += node.values(index)
+            elif name in groups:
+                fields = inspect.signature(groups[name]).parameters
+                attributes[name] = groups[name](**{key: _attribute_of(node, field) for key, field in fields.items()})
             elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                is_given = node.declares_attribute(name) and (node.attribute(name) is not None or not has_default)
-                attributes[name] = attribute(node, name, annotation) if is_given else default
+                attributes[name] = _attribute_of(node, parameter)
             else:
-                is_given = node.has(index) or not has_default
+                is_given = node.has(index) or default is inspect.Parameter.empty
                 inputs.append(readers[name](node, index) if is_given else default)
         return function(node, *inputs, **attributes)
 
@@ -95,7 +113,12 @@ def definition(function: Callable[..., Any], domain: str, operator: str, since: 
     schema: Any = defs.OpSchema
     option = schema.FormalParameterOption
     inputs, attributes = list[Any](), list[Any]()
-    _, *parameters = inspect.signature(function).parameters.values()
+    _, *declared = inspect.signature(function).parameters.values()
+    parameters: list[inspect.Parameter] = []
+    for parameter in declared:
+        group = _group(function, parameter)
+        fields = [parameter] if group is None else inspect.signature(group).parameters.values()
+        parameters += [p if group is None else p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in fields]
     for parameter in parameters:
         name, default = parameter.name, parameter.default
         has_default = default is not inspect.Parameter.empty

@@ -14,7 +14,7 @@ from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import converts
-from weft.frontends.onnx.shapes import given_axes, product_of
+from weft.frontends.onnx.shapes import as_matrix, given_axes, product_of
 
 Reduction = Callable[[Value, "list[int]", bool], Value]
 
@@ -102,12 +102,15 @@ def _topk_of_attribute(node: Node, data: Value, *, k: int, axis: int) -> Item:
 
 @converts("Hardmax", since=13)
 def _hardmax(node: Node, data: Value, *, axis: int) -> Item:
+    return _maxima(data, axis)
+
+
+def _maxima(data: Value, axis: int) -> Value:
+    """1 at the first maximum along an axis, 0 elsewhere."""
     return ops.cast(ops.equal(ops.iota(data.shape, axis), ops.argmax(data, axis, True)), data.dtype)
 
 
 @converts("Hardmax", until=12)
 def _flat_hardmax(node: Node, data: Value, *, axis: int) -> Item:
     """The maximum is over all axes from `axis` on."""
-    flat = ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
-    found = ops.equal(ops.iota(flat.shape, 1), ops.argmax(flat, 1, True))
-    return ops.reshape(ops.cast(found, data.dtype), data.shape)
+    return ops.reshape(_maxima(as_matrix(data, axis), 1), data.shape)

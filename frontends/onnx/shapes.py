@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -117,7 +117,19 @@ def _reshape_by_attribute(node: Node, data: Value, *, shape: list[int]) -> Item:
 def _flatten(node: Node, data: Value) -> Item:
     axis = node.integer("axis", -data.ndim, data.ndim)
     axis = axis + data.ndim if axis < 0 else axis
+    return as_matrix(data, axis)
+
+
+def as_matrix(data: Value, axis: int) -> Value:
+    """The axes before and from `axis` on as one each."""
     return ops.reshape(data, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
+
+
+def over_axes_from(data: Value, axis: int, apply: Callable[[Value, int], Value]) -> Value:
+    """Apply a function along an axis to all axes from `axis` on as one."""
+    if axis == data.ndim - 1:
+        return apply(data, axis)
+    return ops.reshape(apply(as_matrix(data, axis), 1), data.shape)
 
 
 def given_axes(node: Node, index: int, rank: int) -> list[int] | None:

@@ -132,7 +132,7 @@ def _zeros(like: Value) -> Value:
 
 
 @_complex("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Tensor", "rsub.Scalar")
-def _add(cx: Conversion, x: Operand, y: Operand, alpha: Scalar | complex = 1) -> Complex:
+def _add(cx: Conversion, x: Operand, y: Operand, alpha: Scalar | complex) -> Complex:
     if isinstance(alpha, complex):
         raise UnsupportedError("a complex factor of a sum")
     name = cx.name.split(".")[1]

@@ -14,19 +14,19 @@ from weft.frontends.torch.symbols import UnsupportedError, torch_dtype
 
 
 @register("aten.add.Tensor", "aten.add.Scalar")
-def _add(cx: Conversion, x: Value, y: Value | Scalar, alpha: Scalar = 1) -> Value:
+def _add(cx: Conversion, x: Value, y: Value | Scalar, alpha: Scalar) -> Value:
     if cx.dtype == "bool":
         return applied(cx, "logical_or", x, y)
     return applied(cx, "add", x, _scaled(cx, y, alpha))
 
 
 @register("aten.sub.Tensor", "aten.sub.Scalar")
-def _subtract(cx: Conversion, x: Value, y: Value | Scalar, alpha: Scalar = 1) -> Value:
+def _subtract(cx: Conversion, x: Value, y: Value | Scalar, alpha: Scalar) -> Value:
     return applied(cx, "subtract", x, _scaled(cx, y, alpha))
 
 
 @register("aten.rsub.Tensor", "aten.rsub.Scalar")
-def _rsub(cx: Conversion, x: Value, y: Value | Scalar, alpha: Scalar = 1) -> Value:
+def _rsub(cx: Conversion, x: Value, y: Value | Scalar, alpha: Scalar) -> Value:
     return applied(cx, "subtract", y, _scaled(cx, x, alpha))
 
 
@@ -68,7 +68,7 @@ def _pow(cx: Conversion, x: Value | Scalar, y: Value | Scalar) -> Value:
 
 @register("aten.clamp.default", "aten.clamp.Tensor", "aten.clamp_min.default", "aten.clamp_min.Tensor")
 @register("aten.hardtanh.default")
-def _clamp(cx: Conversion, x: Value, least: Value | Scalar | None = None, most: Value | Scalar | None = None) -> Value:
+def _clamp(cx: Conversion, x: Value, least: Value | Scalar | None, most: Value | Scalar | None = None) -> Value:
     numbers = [n for n in (least, most) if n is not None]
     if all(type(n) in (int, float) for n in numbers) and "float" in cx.dtype and cx.dtype not in NARROW:
         return apply("clip", cast_to(x, cx.dtype), least, most)
@@ -106,7 +106,7 @@ def _masked_fill(cx: Conversion, x: Value, mask: Value, value: Value | Scalar) -
 
 
 @register("aten._to_copy.default", "prims.convert_element_type.default")
-def _to_copy(cx: Conversion, x: Value, dtype: str | None = None) -> Value:
+def _to_copy(cx: Conversion, x: Value, dtype: str | None) -> Value:
     return cast_to(x, cx.dtype)
 
 

@@ -63,7 +63,7 @@ def _first_zero(diagonal: Value) -> Value:
 
 
 @register("aten.linalg_lu_factor_ex.default")
-def _lu_factor(cx: Conversion, x: Value, *, pivot: bool = True, check_errors: bool = False) -> tuple[Value, ...]:
+def _lu_factor(cx: Conversion, x: Value, *, pivot: bool, check_errors: bool) -> tuple[Value, ...]:
     _check_pivots(pivot)
     factors, pivots = apply("lu", x)
     return factors, _places(pivots), _first_zero(_diagonal(factors))
@@ -98,14 +98,14 @@ def _permutation(pivots: Value, rows: int, dtype: str) -> Value:
 
 
 @register("aten.linalg_lu.default")
-def _lu(cx: Conversion, x: Value, *, pivot: bool = True) -> tuple[Value, ...]:
+def _lu(cx: Conversion, x: Value, *, pivot: bool) -> tuple[Value, ...]:
     _check_pivots(pivot)
     return _parts(*apply("lu", x))
 
 
 @register("aten.lu_unpack.default")
 def _lu_unpack(
-    cx: Conversion, factors: Value, pivots: Value, unpack_data: bool = True, unpack_pivots: bool = True
+    cx: Conversion, factors: Value, pivots: Value, unpack_data: bool, unpack_pivots: bool
 ) -> tuple[Value, ...]:
     found = _parts(factors, apply("subtract", cast_to(pivots, "int64"), 1))
     empty = apply("full", (0,), 0.0, dtype=factors.dtype)
@@ -122,9 +122,7 @@ def _solved(factors: Value, pivots: Value, rhs: Value, *, transposed: bool) -> V
 
 
 @register("aten.linalg_lu_solve.default")
-def _lu_solve(
-    cx: Conversion, factors: Value, pivots: Value, rhs: Value, *, left: bool = True, adjoint: bool = False
-) -> Value:
+def _lu_solve(cx: Conversion, factors: Value, pivots: Value, rhs: Value, *, left: bool, adjoint: bool) -> Value:
     rhs = rhs if left else _transposed(rhs)
     factors, pivots, rhs = _batches((factors, 2), (pivots, 1), (rhs, 2))
     places = apply("subtract", cast_to(pivots, "int64"), 1)
@@ -133,9 +131,7 @@ def _lu_solve(
 
 
 @register("aten._linalg_solve_ex.default")
-def _solve_ex(
-    cx: Conversion, x: Value, rhs: Value, *, left: bool = True, check_errors: bool = False
-) -> tuple[Value, ...]:
+def _solve_ex(cx: Conversion, x: Value, rhs: Value, *, left: bool, check_errors: bool) -> tuple[Value, ...]:
     is_vector = rhs.ndim == 1 or (rhs.ndim == x.ndim - 1 and rhs.shape == x.shape[:-1])
     given = apply("expand_dims", rhs, rhs.ndim) if is_vector else rhs
     given = given if left or is_vector else _transposed(given)
@@ -148,7 +144,7 @@ def _solve_ex(
 
 
 @register("aten.linalg_inv_ex.default")
-def _inv_ex(cx: Conversion, x: Value, *, check_errors: bool = False) -> tuple[Value, ...]:
+def _inv_ex(cx: Conversion, x: Value, *, check_errors: bool) -> tuple[Value, ...]:
     factors, pivots = apply("lu", x)
     found = apply("lu_solve", factors, pivots, _identity(x, known(x.shape)[-1]))
     return found, _first_zero(_diagonal(factors))
@@ -177,32 +173,30 @@ def _slogdet(cx: Conversion, x: Value) -> tuple[Value, ...]:
 
 
 @register("aten.linalg_cholesky_ex.default")
-def _cholesky_ex(cx: Conversion, x: Value, *, upper: bool = False, check_errors: bool = False) -> tuple[Value, ...]:
+def _cholesky_ex(cx: Conversion, x: Value, *, upper: bool, check_errors: bool = False) -> tuple[Value, ...]:
     found, minor = apply("cholesky", _transposed(x) if upper else x)
     return _transposed(found) if upper else found, cast_to(minor, "int32")
 
 
 @register("aten.cholesky.default")
-def _cholesky(cx: Conversion, x: Value, upper: bool = False) -> Value:
+def _cholesky(cx: Conversion, x: Value, upper: bool) -> Value:
     return _cholesky_ex(cx, x, upper=upper)[0]
 
 
 @register("aten.cholesky_solve.default")
-def _cholesky_solve(cx: Conversion, rhs: Value, factor: Value, upper: bool = False) -> Value:
+def _cholesky_solve(cx: Conversion, rhs: Value, factor: Value, upper: bool) -> Value:
     factor, rhs = _batches((_transposed(factor) if upper else factor, 2), (rhs, 2))
     found = apply("solve_triangular", factor, rhs, lower=True)
     return apply("solve_triangular", _transposed(factor), found, lower=False)
 
 
 @register("aten.cholesky_inverse.default")
-def _cholesky_inverse(cx: Conversion, factor: Value, upper: bool = False) -> Value:
+def _cholesky_inverse(cx: Conversion, factor: Value, upper: bool) -> Value:
     return _cholesky_solve(cx, _identity(factor, known(factor.shape)[-1]), factor, upper)
 
 
 @register("aten.linalg_solve_triangular.default")
-def _solve_triangular(
-    cx: Conversion, x: Value, rhs: Value, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Value:
+def _solve_triangular(cx: Conversion, x: Value, rhs: Value, *, upper: bool, left: bool, unitriangular: bool) -> Value:
     x, rhs = _batches((x if left else _transposed(x), 2), (rhs if left else _transposed(rhs), 2))
     found = apply("solve_triangular", x, rhs, lower=upper != left, unit_diagonal=unitriangular)
     return found if left else _transposed(found)
@@ -210,7 +204,7 @@ def _solve_triangular(
 
 @register("aten.triangular_solve.default")
 def _triangular_solve(
-    cx: Conversion, rhs: Value, x: Value, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    cx: Conversion, rhs: Value, x: Value, upper: bool, transpose: bool, unitriangular: bool
 ) -> tuple[Value, Value]:
     x, rhs = _batches((x, 2), (rhs, 2))
     turned = _transposed(x) if transpose else x
@@ -223,7 +217,7 @@ def _geqrf(cx: Conversion, x: Value) -> tuple[Value, Value]:
 
 
 @register("aten.linalg_qr.default")
-def _qr(cx: Conversion, x: Value, mode: str = "reduced") -> tuple[Value, Value]:
+def _qr(cx: Conversion, x: Value, mode: str) -> tuple[Value, Value]:
     (rows, columns), (factors, tau) = _extents(x), apply("householder_factors", x)
     kept = rows if mode == "complete" else min(rows, columns)
     upper = apply("triu", factors)
@@ -240,24 +234,20 @@ def _householder_product(cx: Conversion, vectors: Value, tau: Value) -> Value:
 
 
 @register("aten.ormqr.default")
-def _ormqr(
-    cx: Conversion, vectors: Value, tau: Value, other: Value, left: bool = True, transpose: bool = False
-) -> Value:
+def _ormqr(cx: Conversion, vectors: Value, tau: Value, other: Value, left: bool, transpose: bool) -> Value:
     factor = apply("householder_product", vectors, tau, columns=_extents(vectors)[0])
     factor = _transposed(factor) if transpose else factor
     return apply("matmul", factor, other) if left else apply("matmul", other, factor)
 
 
 @register("aten._linalg_eigh.default")
-def _eigh(cx: Conversion, x: Value, uplo: str = "L", compute_v: bool = True) -> tuple[Value, Value]:
+def _eigh(cx: Conversion, x: Value, uplo: str, compute_v: bool) -> tuple[Value, Value]:
     values, vectors = apply("eigh", x, lower=uplo.upper() == "L")
     return values, vectors if compute_v else apply("full", known(cx.results[1].shape), 0.0, dtype=x.dtype)
 
 
 @register("aten._linalg_svd.default")
-def _svd(
-    cx: Conversion, x: Value, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None
-) -> tuple[Value, ...]:
+def _svd(cx: Conversion, x: Value, full_matrices: bool, compute_uv: bool, *, driver: str | None) -> tuple[Value, ...]:
     if compute_uv:
         return apply("svd", x, full_matrices=full_matrices)
     empty = (apply("full", known(cx.results[at].shape), 0.0, dtype=x.dtype) for at in (0, 2))
@@ -280,14 +270,7 @@ def _precision(x: Value) -> float:
 
 
 @register("aten.linalg_pinv.atol_rtol_tensor")
-def _pinv(
-    cx: Conversion,
-    x: Value,
-    *,
-    atol: Value | None = None,
-    rtol: Value | None = None,
-    hermitian: bool = False,
-) -> Value:
+def _pinv(cx: Conversion, x: Value, *, atol: Value | None, rtol: Value | None, hermitian: bool) -> Value:
     if 0 in x.shape:
         return apply("full", known(cx.shape), 0.0, dtype=x.dtype)
     if hermitian:

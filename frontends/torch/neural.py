@@ -34,7 +34,7 @@ def _grouped_mm(
 
 
 @register("aten.linear.default")
-def _linear(cx: Conversion, x: Value, weight: Value, bias: Value | None = None) -> Value:
+def _linear(cx: Conversion, x: Value, weight: Value, bias: Value | None) -> Value:
     if weight.ndim == 1:
         product = apply("matmul", x, weight)
         return product if bias is None else apply("add", product, bias)
@@ -52,7 +52,7 @@ def _addmm(cx: Conversion, bias: Value, x: Value, y: Value, *, beta: Scalar, alp
 
 
 @register("aten.addbmm.default")
-def _addbmm(cx: Conversion, bias: Value, x: Value, y: Value, *, beta: Scalar = 1, alpha: Scalar = 1) -> Value:
+def _addbmm(cx: Conversion, bias: Value, x: Value, y: Value, *, beta: Scalar, alpha: Scalar) -> Value:
     total = apply("sum", apply("matmul", x, y), axis=[0])
     total = total if alpha == 1 else apply("multiply", total, cx.number(alpha, cx.dtype))
     if beta == 0:
@@ -70,7 +70,7 @@ def _trilinear(
     expand2: Sequence[int],
     expand3: Sequence[int],
     sumdim: Sequence[int],
-    unroll_dim: int = 1,
+    unroll_dim: int,
 ) -> Value:
     """Sums the product of three tensors after inserting axes of extent 1."""
     wide: list[Value] = []
@@ -139,10 +139,10 @@ def _avg_pool(
     cx: Conversion,
     x: Value,
     kernel: list[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
     divisor: int | None = None,
 ) -> Value:
     rank = x.ndim - 2
@@ -162,10 +162,10 @@ def _max_pool(
     cx: Conversion,
     x: Value,
     kernel: list[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    ceil_mode: bool,
 ) -> tuple[Value | None, ...]:
     rank = x.ndim - 2
     windows = _windows(rank, kernel, stride, padding, ceil_mode) | _given(rank, dilation=(dilation, 1))
@@ -195,13 +195,7 @@ def _adaptive_max(cx: Conversion, x: Value, size: list[int]) -> tuple[Value | No
 
 @register("aten.layer_norm.default")
 def _layer_norm(
-    cx: Conversion,
-    x: Value,
-    shape: Sequence[int],
-    weight: Value | None = None,
-    bias: Value | None = None,
-    eps: float = 1e-5,
-    *_: object,
+    cx: Conversion, x: Value, shape: Sequence[int], weight: Value | None, bias: Value | None, eps: float, *_: object
 ) -> Value:
     axes = list(range(x.ndim - len(shape), x.ndim))
     return apply("layer_norm", x, weight, bias, axis=axes, epsilon=float(eps))
@@ -227,9 +221,7 @@ def _statistics(cx: Conversion, x: Value, axes: list[int], eps: float, *, keepdi
 
 
 @register("aten.rms_norm.default")
-def _rms_norm(
-    cx: Conversion, x: Value, shape: Sequence[int], weight: Value | None = None, eps: float | None = None
-) -> Value:
+def _rms_norm(cx: Conversion, x: Value, shape: Sequence[int], weight: Value | None, eps: float | None) -> Value:
     least = torch.finfo(torch_dtype(x.dtype)).eps if eps is None else eps
     return apply("rms_norm", x, weight, axis=list(range(x.ndim - len(shape), x.ndim)), epsilon=float(least))
 
@@ -249,13 +241,7 @@ def _fused_rms_norm(
 
 @register("aten.group_norm.default")
 def _group_norm(
-    cx: Conversion,
-    x: Value,
-    groups: int,
-    weight: Value | None = None,
-    bias: Value | None = None,
-    eps: float = 1e-5,
-    *_: object,
+    cx: Conversion, x: Value, groups: int, weight: Value | None, bias: Value | None, eps: float, *_: object
 ) -> Value:
     return apply("group_norm", x, groups, weight, bias, epsilon=float(eps))
 
@@ -363,11 +349,11 @@ def _attention(
     query: Value,
     key: Value,
     value: Value,
-    mask: Value | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
+    mask: Value | None,
+    dropout_p: float,
+    is_causal: bool,
     *,
-    scale: float | None = None,
+    scale: float | None,
     enable_gqa: bool = False,
 ) -> Value:
     if dropout_p:
@@ -399,11 +385,11 @@ def _flash_attention(
     query: Value,
     key: Value,
     value: Value,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
+    dropout_p: float,
+    is_causal: bool,
     *,
-    attn_mask: Value | None = None,
-    scale: float | None = None,
+    attn_mask: Value | None,
+    scale: float | None,
 ) -> tuple[Value | None, ...]:
     if 1 in cx.used:
         raise UnsupportedError(
@@ -580,12 +566,12 @@ def _embedding_bag(
     weight: Value,
     indices: Value,
     offsets: Value,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    factors: Value | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int = -1,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    factors: Value | None,
+    include_last_offset: bool,
+    padding_idx: int,
 ) -> tuple[Value | None, ...]:
     if cx.used - {0}:
         raise UnsupportedError("results in addition to the bags")
@@ -677,13 +663,7 @@ def _deform_conv2d(
 
 @register("aten.rrelu_with_noise_functional.default", "aten.rrelu_with_noise.default")
 def _rrelu(
-    cx: Conversion,
-    x: Value,
-    noise: Value,
-    lower: float = 1 / 8,
-    upper: float = 1 / 3,
-    training: bool = False,
-    generator: object = None,
+    cx: Conversion, x: Value, noise: Value, lower: float, upper: float, training: bool, generator: object
 ) -> Value | tuple[Value, ...]:
     """The functional form also returns the noise, which is unchanged outside of training."""
     if training:
@@ -693,7 +673,7 @@ def _rrelu(
 
 
 @register("aten.conv_tbc.default")
-def _conv_tbc(cx: Conversion, x: Value, weight: Value, bias: Value, pad: int = 0) -> Value:
+def _conv_tbc(cx: Conversion, x: Value, weight: Value, bias: Value, pad: int) -> Value:
     """Data are (times, batch, channels), weights (width, channels, results)."""
     rows, kernel = apply("transpose", x, [1, 2, 0]), apply("transpose", weight, [2, 1, 0])
     found = apply("transpose", apply("conv1d", rows, kernel, padding=[pad]), [2, 0, 1])

@@ -66,7 +66,7 @@ def _shaped(cx: Conversion, *values: Value) -> tuple[Value, ...]:
 
 
 @register("aten.kthvalue.default")
-def _kthvalue(cx: Conversion, x: Value, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
+def _kthvalue(cx: Conversion, x: Value, k: int, dim: int, keepdim: bool) -> tuple[Value, ...]:
     source, axis = _flat(x, dim)
     return _shaped(cx, *_kth(source, k, axis))
 
@@ -101,17 +101,17 @@ def _nanmedian_of_all(cx: Conversion, x: Value) -> Value:
 
 
 @register("aten.median.dim")
-def _median_along(cx: Conversion, x: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
+def _median_along(cx: Conversion, x: Value, dim: int, keepdim: bool) -> tuple[Value, ...]:
     return _shaped(cx, *_median(x, dim, skips_nan=False))
 
 
 @register("aten.nanmedian.dim")
-def _nanmedian_along(cx: Conversion, x: Value, dim: int, keepdim: bool = False) -> tuple[Value, ...]:
+def _nanmedian_along(cx: Conversion, x: Value, dim: int, keepdim: bool) -> tuple[Value, ...]:
     return _shaped(cx, *_median(x, dim, skips_nan=True))
 
 
 @register("aten.mode.default")
-def _mode(cx: Conversion, x: Value, dim: int = -1, keepdim: bool = False) -> tuple[Value, ...]:
+def _mode(cx: Conversion, x: Value, dim: int, keepdim: bool) -> tuple[Value, ...]:
     source, axis = _flat(cast_to(x, "uint8") if x.dtype == "bool" else x, dim)
     values, places = apply("mode", source, axis=axis)
     return _shaped(cx, cast_to(values, x.dtype), places)
@@ -128,8 +128,8 @@ def _searchsorted(
     line: Value,
     values: Value | Scalar,
     *,
-    out_int32: bool = False,
-    right: bool = False,
+    out_int32: bool,
+    right: bool,
     side: str | None = None,
     sorter: Value | None = None,
 ) -> Value:
@@ -144,9 +144,7 @@ def _searchsorted(
 
 
 @register("aten.bucketize.Tensor", "aten.bucketize.Scalar")
-def _bucketize(
-    cx: Conversion, values: Value | Scalar, line: Value, *, out_int32: bool = False, right: bool = False
-) -> Value:
+def _bucketize(cx: Conversion, values: Value | Scalar, line: Value, *, out_int32: bool, right: bool) -> Value:
     return _searchsorted(cx, line, values, out_int32=out_int32, right=right)
 
 
@@ -174,7 +172,7 @@ def _hypot(cx: Conversion, x: Value, y: Value) -> Value:
 
 
 @register("aten.diagonal_scatter.default")
-def _diagonal_scatter(cx: Conversion, x: Value, source: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
+def _diagonal_scatter(cx: Conversion, x: Value, source: Value, offset: int, dim1: int, dim2: int) -> Value:
     first, second = dim1 % x.ndim, dim2 % x.ndim
 
     def scattered(data: Tensor, diagonal: Tensor) -> Tensor:

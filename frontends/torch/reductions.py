@@ -40,14 +40,7 @@ register("aten.min.dim")(_extreme_and_place("min"))
 
 
 @register("aten.var.correction")
-def _var(
-    cx: Conversion,
-    x: Value,
-    dim: Sequence[int] | None = None,
-    *,
-    correction: Scalar | None = None,
-    keepdim: bool = False,
-) -> Value:
+def _var(cx: Conversion, x: Value, dim: Sequence[int] | None, *, correction: Scalar | None, keepdim: bool) -> Value:
     ddof = 1 if correction is None else correction
     if not isinstance(ddof, int | float):
         raise UnsupportedError("a correction that is computed")
@@ -55,29 +48,20 @@ def _var(
 
 
 @register("aten.var.dim")
-def _var_dim(
-    cx: Conversion, x: Value, dim: Sequence[int] | None, unbiased: bool = True, keepdim: bool = False
-) -> Value:
+def _var_dim(cx: Conversion, x: Value, dim: Sequence[int] | None, unbiased: bool, keepdim: bool) -> Value:
     return _var(cx, x, dim, correction=int(unbiased), keepdim=keepdim)
 
 
 @register("aten.var_mean.correction")
 def _var_mean(
-    cx: Conversion,
-    x: Value,
-    dim: Sequence[int] | None = None,
-    *,
-    correction: Scalar | None = None,
-    keepdim: bool = False,
+    cx: Conversion, x: Value, dim: Sequence[int] | None, *, correction: Scalar | None, keepdim: bool
 ) -> tuple[Value, Value]:
     mean = apply("mean", x, axis=axes_of(x, dim), keepdims=keepdim)
     return _var(cx, x, dim, correction=correction, keepdim=keepdim), mean
 
 
 @register("aten.sort.default", "aten.sort.stable")
-def _sort(
-    cx: Conversion, x: Value, dim: int = -1, descending: bool = False, *, stable: bool | None = None
-) -> tuple[Value, Value]:
+def _sort(cx: Conversion, x: Value, dim: int, descending: bool, *, stable: bool | None = None) -> tuple[Value, Value]:
     source = cast_to(x, "uint8") if x.dtype == "bool" else x
     if not x.ndim:
         return x, const(0, "int64")
@@ -87,9 +71,7 @@ def _sort(
 
 
 @register("aten.topk.default")
-def _topk(
-    cx: Conversion, x: Value, k: KnownExtent, dim: int = -1, largest: bool = True, ordered: bool = True
-) -> tuple[Value, Value]:
+def _topk(cx: Conversion, x: Value, k: KnownExtent, dim: int, largest: bool, ordered: bool) -> tuple[Value, Value]:
     source, axis = _lone(x, dim)
     values, places = apply("topk", source, k, axis=axis, largest=largest)
     return (values, places) if x.ndim else (apply("reshape", values, ()), apply("reshape", places, ()))
@@ -107,7 +89,7 @@ def _cdist(cx: Conversion, x: Value, y: Value, p: float, compute_mode: int | Non
 
 
 @register("aten._pdist_forward.default")
-def _pdist(cx: Conversion, x: Value, p: float = 2) -> Value:
+def _pdist(cx: Conversion, x: Value, p: float) -> Value:
     count = x.shape[0]
     if not isinstance(count, int):
         raise UnsupportedError("a symbolic number of rows")
@@ -122,12 +104,12 @@ def _segment_reduce(
     x: Value,
     reduce: str,
     *,
-    lengths: Value | None = None,
-    indices: Value | None = None,
-    offsets: Value | None = None,
-    axis: int = 0,
-    unsafe: bool = False,
-    initial: Scalar | None = None,
+    lengths: Value | None,
+    indices: Value | None,
+    offsets: Value | None,
+    axis: int,
+    unsafe: bool,
+    initial: Scalar | None,
 ) -> Value:
     """Each segment is a reduction of the whole axis with the other elements masked."""
     along, extent = axis % x.ndim, x.shape[axis]
@@ -162,7 +144,7 @@ def _segment_reduce(
 
 
 @register("aten.hash_tensor.default")
-def _hash(cx: Conversion, x: Value, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Value:
+def _hash(cx: Conversion, x: Value, dim: Sequence[int], *, keepdim: bool, mode: int) -> Value:
     """The exclusive or of elements as 64 bits; floats contribute the bits of float64."""
     bits = apply("bitcast", cast_to(x, "float64"), "uint64") if "float" in x.dtype else cast_to(x, "uint64")
     if not x.ndim:

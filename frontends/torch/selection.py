@@ -55,21 +55,14 @@ def places_of_mask(cx: Conversion, mask: Value, count: Extent) -> tuple[Value, .
 
 
 @register("aten._unique2.default")
-def _unique(
-    cx: Conversion, x: Value, is_sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Value, ...]:
+def _unique(cx: Conversion, x: Value, is_sorted: bool, return_inverse: bool, return_counts: bool) -> tuple[Value, ...]:
     values, _, inverse, counts = cx.sizes(cx.shape[0]).unique(x)
     return values, *_kept(cx, apply("reshape", inverse, known(x.shape)), counts, return_inverse, return_counts)
 
 
 @register("aten.unique_dim.default")
 def _unique_dim(
-    cx: Conversion,
-    x: Value,
-    dim: int,
-    is_sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
+    cx: Conversion, x: Value, dim: int, is_sorted: bool, return_inverse: bool, return_counts: bool
 ) -> tuple[Value, ...]:
     axis = dim % x.ndim
     values, _, inverse, counts = cx.sizes(cx.shape[axis]).unique(x, axis)
@@ -78,7 +71,7 @@ def _unique_dim(
 
 @register("aten.unique_consecutive.default")
 def _unique_consecutive(
-    cx: Conversion, x: Value, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    cx: Conversion, x: Value, return_inverse: bool, return_counts: bool, dim: int | None
 ) -> tuple[Value, ...]:
     source, axis = (apply("reshape", x, (-1,)), 0) if dim is None or not x.ndim else (x, dim % x.ndim)
     extent = source.shape[axis]
@@ -110,12 +103,12 @@ def _kept(
 
 
 @register("aten.repeat_interleave.Tensor")
-def _repeat_interleave(cx: Conversion, repeats: Value, output_size: KnownExtent | None = None) -> Value:
+def _repeat_interleave(cx: Conversion, repeats: Value, output_size: KnownExtent | None) -> Value:
     return cx.sizes(cx.shape[0]).repeated(repeats).astype(cx.dtype)
 
 
 @register("aten.bincount.default")
-def _bincount(cx: Conversion, x: Value, weights: Value | None = None, minlength: int = 0) -> Value:
+def _bincount(cx: Conversion, x: Value, weights: Value | None, minlength: int) -> Value:
     most = apply("max", x.astype("int64"), axis=[0])
     count = cx.sizes(cx.shape[0]).extent(apply("maximum", apply("add", most, 1), minlength))
     bins = apply("full", (count,), 0, dtype=cx.dtype)

@@ -22,8 +22,7 @@ from weft.dialects.graph_shapes import (
 )
 from weft.frontends.torch.library import torch
 from weft.texpr import math
-from weft.texpr.reductions import max as greatest
-from weft.texpr.reductions import min as least
+from weft.texpr import reductions as te
 from weft.texpr.tensor import compute
 
 DTYPES: Final[Mapping[Any, str]] = {
@@ -192,8 +191,8 @@ _BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "FloatPow": math.pow,
     "Pow": math.pow,
     "PowByNatural": math.pow,
-    "Max": greatest,
-    "Min": least,
+    "Max": te.max,
+    "Min": te.min,
     "Equality": math.equal,
     "Unequality": math.not_equal,
     "StrictLessThan": lambda x, y: x < y,

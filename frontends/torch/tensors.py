@@ -32,8 +32,8 @@ from weft.frontends.torch.converters import (
 from weft.frontends.torch.library import torch
 from weft.frontends.torch.selection import masked_index, places_of_mask
 from weft.frontends.torch.symbols import UnsupportedError
+from weft.texpr import reductions as te
 from weft.texpr.math import if_then_else, select
-from weft.texpr.reductions import all as all_of
 from weft.texpr.tensor import compute
 
 
@@ -94,7 +94,7 @@ def _t(cx: Conversion, x: Value) -> Value:
 
 
 @register("aten.expand.default")
-def _expand(cx: Conversion, x: Value, *_: object, implicit: bool = False) -> Value:
+def _expand(cx: Conversion, x: Value, *_: object, implicit: bool) -> Value:
     return x if x.shape == cx.shape else apply("broadcast_to", x, known(cx.shape))
 
 
@@ -104,7 +104,7 @@ def _flip(cx: Conversion, x: Value, dims: Sequence[int]) -> Value:
 
 
 @register("aten.roll.default")
-def _roll(cx: Conversion, x: Value, shifts: Sequence[int], dims: Sequence[int] = ()) -> Value:
+def _roll(cx: Conversion, x: Value, shifts: Sequence[int], dims: Sequence[int]) -> Value:
     if not dims:
         return apply("reshape", apply("roll", apply("reshape", x, (-1,)), shifts[0], axis=0), cx.shape)
     return apply("roll", x, list(shifts), axis=[dim % x.ndim for dim in dims])
@@ -127,15 +127,14 @@ def _repeat(cx: Conversion, x: Value, repeats: Sequence[KnownExtent]) -> Value:
 
 
 @register("aten.cat.default")
-def _cat(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
-    # A vector without elements can be concatenated with any shape.
+def _cat(cx: Conversion, tensors: Sequence[Value], dim: int) -> Value:
     kept = [x for x in tensors if x.shape != (0,) or len(cx.shape) == 1] or list(tensors[:1])
     given = [cast_to(x, cx.dtype) for x in kept]
     return given[0] if len(given) == 1 else apply("concatenate", given, axis=dim % given[0].ndim)
 
 
 @register("aten.stack.default")
-def _stack(cx: Conversion, tensors: Sequence[Value], dim: int = 0) -> Value:
+def _stack(cx: Conversion, tensors: Sequence[Value], dim: int) -> Value:
     return apply("stack", [cast_to(x, cx.dtype) for x in tensors], axis=dim % len(cx.shape))
 
 
@@ -167,14 +166,7 @@ def _check_extents(places: Sequence[object]) -> None:
 
 
 @register("aten.slice.Tensor")
-def _slice(
-    cx: Conversion,
-    x: Value,
-    dim: int = 0,
-    start: KnownExtent | None = None,
-    end: KnownExtent | None = None,
-    step: int = 1,
-) -> Value:
+def _slice(cx: Conversion, x: Value, dim: int, start: KnownExtent | None, end: KnownExtent | None, step: int) -> Value:
     _check_extents((start, end))
     axis, count = dim % x.ndim, cx.shape[dim]
     if isinstance(start, int | None) and isinstance(end, int | None) and isinstance(x.shape[axis], int):
@@ -214,7 +206,7 @@ def _narrow(cx: Conversion, x: Value, dim: int, start: KnownExtent, length: Know
 
 
 @register("aten.split_with_sizes.default")
-def _split_with_sizes(cx: Conversion, x: Value, sizes: Sequence[KnownExtent], dim: int = 0) -> tuple[Value, ...]:
+def _split_with_sizes(cx: Conversion, x: Value, sizes: Sequence[KnownExtent], dim: int) -> tuple[Value, ...]:
     _check_extents(sizes)
     axis = dim % x.ndim
     if all(isinstance(size, int) for size in sizes) and isinstance(x.shape[axis], int):
@@ -231,7 +223,7 @@ def _split_with_sizes(cx: Conversion, x: Value, sizes: Sequence[KnownExtent], di
 
 
 @register("aten.split.Tensor")
-def _split(cx: Conversion, x: Value, split_size: KnownExtent, dim: int = 0) -> tuple[Value, ...]:
+def _split(cx: Conversion, x: Value, split_size: KnownExtent, dim: int) -> tuple[Value, ...]:
     return _split_with_sizes(cx, x, [known(meta.shape)[dim] for meta in cx.results], dim)
 
 
@@ -265,7 +257,7 @@ def _flat(x: Value, axes: Sequence[int]) -> Value:
 
 @register("aten.as_strided.default")
 def _as_strided(
-    cx: Conversion, x: Value, size: Sequence[Any], stride: Sequence[KnownExtent], offset: KnownExtent | None = None
+    cx: Conversion, x: Value, size: Sequence[Any], stride: Sequence[KnownExtent], offset: KnownExtent | None
 ) -> Value:
     def strided(flat: Any, first: Any, *rest: Any) -> Any:
         shape, strides = rest[: len(size)], rest[len(size) :]
@@ -286,7 +278,7 @@ def _as_strided_scatter(
     source: Value,
     size: Sequence[Any],
     stride: Sequence[KnownExtent],
-    offset: KnownExtent | None = None,
+    offset: KnownExtent | None,
 ) -> Value:
     def strided(first: Any, *rest: Any) -> Any:
         shape, strides = rest[: len(size)], rest[len(size) :]
@@ -305,7 +297,7 @@ def _as_strided_scatter(
 
 
 @register("aten.put.default")
-def _put(cx: Conversion, x: Value, index: Value, source: Value, accumulate: bool = False) -> Value:
+def _put(cx: Conversion, x: Value, index: Value, source: Value, accumulate: bool) -> Value:
     flat = apply("reshape", x, (-1,))
     places, updates = (apply("reshape", value, (-1,)) for value in (index, cast_to(source, x.dtype)))
     places = indices_of(places, flat, 0, wrap=True)
@@ -374,18 +366,18 @@ def _zeros(cx: Conversion, *_: object, dtype: str | None = None) -> Value:
 
 
 @register("aten.ones.default", "aten.ones_like.default", "aten.new_ones.default")
-def _ones(cx: Conversion, *_: object, dtype: str | None = None) -> Value:
+def _ones(cx: Conversion, *_: object, dtype: str | None) -> Value:
     return _full(cx, None, 1)
 
 
 @register("aten.scalar_tensor.default")
-def _scalar_tensor(cx: Conversion, value: Value | Scalar, *, dtype: str | None = None) -> Value:
+def _scalar_tensor(cx: Conversion, value: Value | Scalar, *, dtype: str | None) -> Value:
     return cx.operand(value, cx.dtype)
 
 
 @register("aten.arange.start_step")
 def _arange(
-    cx: Conversion, start: Scalar | Value, end: Scalar | Value, step: Scalar | Value = 1, *, dtype: str | None = None
+    cx: Conversion, start: Scalar | Value, end: Scalar | Value, step: Scalar | Value, *, dtype: str | None
 ) -> Value:
     if isinstance(start, Value) or isinstance(step, Value | Expression):
         raise UnsupportedError("bounds that are computed")
@@ -411,7 +403,7 @@ def _arange(
 
 
 @register("aten.tril_indices.default", "aten.triu_indices.default")
-def _triangle_indices(cx: Conversion, rows: KnownExtent, columns: KnownExtent, offset: int = 0, **_: object) -> Value:
+def _triangle_indices(cx: Conversion, rows: KnownExtent, columns: KnownExtent, offset: int, **_: object) -> Value:
     if not isinstance(rows, int) or not isinstance(columns, int):
         raise UnsupportedError("a symbolic number of rows")
     is_lower = cx.name.split(".")[1].startswith("tril")
@@ -436,7 +428,7 @@ def _index_select(cx: Conversion, x: Value, dim: int, index: Value) -> Value:
 
 
 @register("aten.gather.default")
-def _gather(cx: Conversion, x: Value, dim: int, index: Value, sparse_grad: bool = False) -> Value:
+def _gather(cx: Conversion, x: Value, dim: int, index: Value, sparse_grad: bool) -> Value:
     if not x.ndim:
         return x if not index.ndim else apply("broadcast_to", x, known(cx.shape))
     axis = dim % x.ndim
@@ -518,9 +510,7 @@ def _read_broadcast(tensor: Any, at: Sequence[Any]) -> Any:
 
 
 @register("aten.index_put.default", "aten._unsafe_index_put.default")
-def _index_put(
-    cx: Conversion, x: Value, indices: Sequence[Value | None], values: Value, accumulate: bool = False
-) -> Value:
+def _index_put(cx: Conversion, x: Value, indices: Sequence[Value | None], values: Value, accumulate: bool) -> Value:
     values = cast_to(values, x.dtype)
     first = indices[0]
     if len(indices) == 1 and first is not None and _is_mask(first) and _has_one_element(values):
@@ -612,13 +602,7 @@ def _select_scatter(cx: Conversion, x: Value, source: Value, dim: int, index: Kn
 
 @register("aten.slice_scatter.default")
 def _slice_scatter(
-    cx: Conversion,
-    x: Value,
-    source: Value,
-    dim: int = 0,
-    start: KnownExtent | None = None,
-    end: KnownExtent | None = None,
-    step: int = 1,
+    cx: Conversion, x: Value, source: Value, dim: int, start: KnownExtent | None, end: KnownExtent | None, step: int
 ) -> Value:
     axis, first = dim % x.ndim, start_of(start, x.shape[dim])
     reach = cast("KnownExtent", multiply(source.shape[axis], step))
@@ -630,7 +614,7 @@ def _slice_scatter(
             place = at[axis] - first
             inside = [place >= 0, place < reach, *([place % step == 0] if step != 1 else [])]
             own = (place // step if d == axis else i for d, i in enumerate(at))
-            return if_then_else(all_of(*inside), new(*own), old(*at))
+            return if_then_else(te.all(*inside), new(*own), old(*at))
 
         return compute(old.shape, element, name="slice_scatter")
 
@@ -670,7 +654,7 @@ def _scatter_combined(
 
 @register("aten.index_reduce.default")
 def _index_reduce(
-    cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
+    cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool
 ) -> Value:
     if not x.ndim:
         x, source, index = (apply("reshape", value, (1,)) for value in (x, source, index))
@@ -682,7 +666,7 @@ def _index_reduce(
 
 
 @register("aten.nonzero_static.default")
-def _nonzero_static(cx: Conversion, x: Value, *, size: int, fill_value: int = -1) -> Value:
+def _nonzero_static(cx: Conversion, x: Value, *, size: int, fill_value: int) -> Value:
     if not x.ndim:
         return apply("full", (size, 0), 0, dtype="int64")
     places, _ = apply("nonzero", x, size=size, fill_value=fill_value)
@@ -691,7 +675,7 @@ def _nonzero_static(cx: Conversion, x: Value, *, size: int, fill_value: int = -1
 
 @register("aten.scatter_reduce.two")
 def _scatter_reduce(
-    cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool = True
+    cx: Conversion, x: Value, dim: int, index: Value, source: Value, reduce: str, *, include_self: bool
 ) -> Value:
     if x.dtype == "bool" and reduce == "mean":
         raise UnsupportedError("a mean of bools")

@@ -53,13 +53,8 @@ from weft.texpr.ops.arguments import compute, constant, is_one
 from weft.texpr.ops.convolution import LETTERS
 from weft.texpr.ops.cumulative import accumulated
 from weft.texpr.ops.sorting import order_by
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
-from weft.texpr.reductions import reduce_axis
 from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.stablehlo import WIDE, dot_subscripts
-from weft.texpr.tensor import Tensor
 
 Rule: TypeAlias = Callable[..., Result]
 Region: TypeAlias = Callable[[Sequence[Expr]], list[Expr]]
@@ -110,55 +105,36 @@ def _integers(value: Value, what: str) -> tuple[int, ...]:
 # Shapes
 
 
-def _iota(op: TensorOp) -> Value:
-    return _counted(op, _static_shape(op))
+def _wanted(op: TensorOp, given: Sequence[Value]) -> tuple[Extent, ...]:
+    """The shape of the result: the last operand of dynamic ops, else the declared one."""
+    return _extents(given[0], "the shape") if given else _static_shape(op)
 
 
-def _dynamic_iota(op: TensorOp, shape: Value) -> Value:
-    return _counted(op, _extents(shape, "the shape"))
-
-
-def _counted(op: TensorOp, shape: Sequence[Extent]) -> Tensor:
+def _iota(op: TensorOp, *given: Value) -> Value:
     (axis,), dtype = op.keyword("dim"), result_dtype(op)
-    return compute(shape, lambda *i: i[axis].astype(dtype), label(op))
+    return compute(_wanted(op, given), lambda *i: i[axis].astype(dtype), label(op))
 
 
-def _broadcast_in_dim(op: TensorOp, source: Value) -> Value:
-    return _broadcast(op, source, _static_shape(op))
-
-
-def _dynamic_broadcast_in_dim(op: TensorOp, source: Value, shape: Value) -> Value:
-    return _broadcast(op, source, _extents(shape, "the shape"))
-
-
-def _broadcast(op: TensorOp, source: Value, shape: Sequence[Extent]) -> Value:
-    dims = op.keyword("dims")
+def _broadcast_in_dim(op: TensorOp, source: Value, *given: Value) -> Value:
+    dims, shape = op.keyword("dims"), _wanted(op, given)
     if isinstance(source, Splat):
-        return Splat(source.number, tuple(shape), source.dtype)
+        return Splat(source.number, shape, source.dtype)
     for axis, extent in zip(dims, source.shape, strict=True):
         if not is_one(extent) and not is_same(extent, shape[axis]):
             raise CompileError(f"extent {extent} does not broadcast to {shape[axis]}")
-    if isinstance(source, Sizes) and tuple(shape) == (1,):
+    if isinstance(source, Sizes) and shape == (1,):
         return Sizes(source.elements, (1,), source.dtype)
     places = tuple(None if is_one(extent) else axis for axis, extent in zip(dims, source.shape, strict=True))
-    return View(source, tuple(shape), places)
+    return View(source, shape, places)
 
 
-def _reshape(op: TensorOp, source: Value) -> Value:
-    shape = _static_shape(op)
-    if isinstance(source, Sizes):
-        return Sizes(source.elements, shape, source.dtype)
-    return _reshaped(source, shape, op)
-
-
-def _dynamic_reshape(op: TensorOp, source: Value, shape: Value) -> Value:
-    return _reshaped(source, _extents(shape, "the shape"), op)
-
-
-def _reshaped(source: Value, shape: Sequence[Extent], op: TensorOp) -> Value:
+def _reshape(op: TensorOp, source: Value, *given: Value) -> Value:
+    shape = _wanted(op, given)
+    if isinstance(source, Sizes) and not given:
+        return Sizes(source.elements, _static_shape(op), source.dtype)
     if isinstance(source, Splat):
-        return Splat(source.number, tuple(shape), source.dtype)
-    return ops.reshape(tensor_of(source, label(op)), tuple(shape), name=label(op))
+        return Splat(source.number, shape, source.dtype)
+    return ops.reshape(tensor_of(source, label(op)), shape, name=label(op))
 
 
 def _get_dimension_size(op: TensorOp, source: Value) -> Value:
@@ -237,7 +213,7 @@ def _start(index: Value, extent: Extent, size: Extent) -> ExprLike:
 def _inside(index: Expr, extent: Extent, size: Extent) -> Expr:
     """`index`, clamped so that `size` elements are in bounds; 64 bits, which combine to affine expressions."""
     last = as_expr(simplified(extent - size)).astype("int64")
-    return greater(less(index.astype("int64"), last), 0)
+    return reductions.max(reductions.min(index.astype("int64"), last), 0)
 
 
 def _dynamic_slice(op: TensorOp, source: Value, *starts: Value) -> Value:
@@ -262,19 +238,17 @@ def _dynamic_update_slice(op: TensorOp, source: Value, update: Value, *starts: V
             if not is_same(extent, size):
                 inside += [place >= 0, place < size]
         new = element_of(update, places)
-        return te.if_then_else(all_of(*inside), new, element_of(source, indices)) if inside else new
+        return te.if_then_else(reductions.all(*inside), new, element_of(source, indices)) if inside else new
 
     return compute(source.shape, element, label(op))
 
 
-def _pad(op: TensorOp, source: Value, value: Value) -> Value:
-    low, high, interior = (op.keyword(name) for name in ("low", "high", "interior"))
-    return padded(source, value, low, high, interior, label(op))
-
-
-def _dynamic_pad(op: TensorOp, source: Value, value: Value, low: Value, high: Value, interior: Value) -> Value:
-    before, after = _extents(low, "edge_padding_low"), _extents(high, "edge_padding_high")
-    return padded(source, value, before, after, _integers(interior, "interior_padding"), label(op))
+def _pad(op: TensorOp, source: Value, value: Value, *given: Value) -> Value:
+    if not given:
+        low, high, interior = (op.keyword(name) for name in ("low", "high", "interior"))
+        return padded(source, value, low, high, interior, label(op))
+    before, after = _extents(given[0], "edge_padding_low"), _extents(given[1], "edge_padding_high")
+    return padded(source, value, before, after, _integers(given[2], "interior_padding"), label(op))
 
 
 def padded(
@@ -304,7 +278,7 @@ def padded(
                 inside.append(place % step == 0)
             places.append(place // step if step != 1 else place)
         found = element_of(source, places)
-        return te.if_then_else(all_of(*inside), found, element_of(value, ())) if inside else found
+        return te.if_then_else(reductions.all(*inside), found, element_of(value, ())) if inside else found
 
     return compute(shape, element, name)
 
@@ -317,12 +291,9 @@ def _may_be_positive(extent: Extent) -> bool:
 # Gather and scatter
 
 
-def _gather(op: GatherOp, source: Value, indices: Value) -> Value:
-    return gathered(op.dimension_numbers, source, indices, numbers(op.slice_sizes), label(op))
-
-
-def _dynamic_gather(op: stablehlo.DynamicGatherOp, source: Value, indices: Value, sizes: Value) -> Value:
-    return gathered(op.dimension_numbers, source, indices, _extents(sizes, "slice_sizes"), label(op))
+def _gather(op: GatherOp | stablehlo.DynamicGatherOp, source: Value, indices: Value, *given: Value) -> Value:
+    sizes = numbers(op.slice_sizes) if isinstance(op, GatherOp) else _extents(given[0], "slice_sizes")
+    return gathered(op.dimension_numbers, source, indices, sizes, label(op))
 
 
 def gathered(layout: KeyedAttr, source: Value, indices: Value, sizes: Sequence[Extent], name: str) -> Value:
@@ -374,18 +345,7 @@ def _dot_general(op: DotGeneralOp, left: Value, right: Value) -> Value:
     return ops.einsum(dot_subscripts(op), *operands, out_dtype=_sum_dtype(op), name=label(op))
 
 
-def _convolution(op: ConvolutionOp, data: Value, kernel: Value) -> Value:
-    flat = numbers(op.padding) or (0,) * (2 * (len(op.dimension_numbers.data[2]) - 2))
-    return _convolved(op, data, kernel, flat)
-
-
-def _dynamic_conv(op: stablehlo.DynamicConvOp, data: Value, kernel: Value, padding: Value) -> Value:
-    return _convolved(op, data, kernel, _extents(padding, "padding"))
-
-
-def _convolved(
-    op: ConvolutionOp | stablehlo.DynamicConvOp, data: Value, kernel: Value, flat: Sequence[Extent]
-) -> Value:
+def _convolution(op: ConvolutionOp | stablehlo.DynamicConvOp, data: Value, kernel: Value, *given: Value) -> Value:
     """Computes a convolution by `te.ops.conv1d`, `conv2d` or `conv3d`.
 
     The input is padded first if elements are inserted or removed, the kernel mirrored if its window is, and the result
@@ -395,6 +355,8 @@ def _convolved(
     rank = len(output) - 2
     if rank not in LETTERS:
         raise CompileError(f"convolutions over {rank} spatial dimensions are not supported, over 1 to 3 are")
+    flat: Sequence[Extent] = numbers(op.padding) if isinstance(op, ConvolutionOp) else _extents(given[0], "padding")
+    flat = flat or (0,) * (2 * rank)
     groups, batches = (cast("Any", group).value.data for group in (op.feature_group_count, op.batch_group_count))
     if batches != 1:
         if groups != 1:
@@ -549,7 +511,7 @@ class _Reduction:
         return self._at_once() if not self.reduced or is_known or has_constants else self._in_order()
 
     def _at_once(self) -> Result:
-        over = {axis: reduce_axis((0, extent), f"k{axis}") for axis, extent in self.reduced.items()}
+        over = {axis: reductions.reduce_axis((0, extent), f"k{axis}") for axis, extent in self.reduced.items()}
 
         def element(*indices: Expr) -> list[Expr]:
             at = self.places(indices, over)
@@ -717,12 +679,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "stablehlo.concatenate": _concatenate,
     "stablehlo.convolution": _convolution,
     "stablehlo.dot_general": _dot_general,
-    "stablehlo.dynamic_broadcast_in_dim": _dynamic_broadcast_in_dim,
-    "stablehlo.dynamic_conv": _dynamic_conv,
-    "stablehlo.dynamic_gather": _dynamic_gather,
-    "stablehlo.dynamic_iota": _dynamic_iota,
-    "stablehlo.dynamic_pad": _dynamic_pad,
-    "stablehlo.dynamic_reshape": _dynamic_reshape,
+    "stablehlo.dynamic_broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.dynamic_conv": _convolution,
+    "stablehlo.dynamic_gather": _gather,
+    "stablehlo.dynamic_iota": _iota,
+    "stablehlo.dynamic_pad": _pad,
+    "stablehlo.dynamic_reshape": _reshape,
     "stablehlo.dynamic_slice": _dynamic_slice,
     "stablehlo.dynamic_update_slice": _dynamic_update_slice,
     "stablehlo.gather": _gather,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -15,6 +15,7 @@ from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import element_name
 from weft.dialects.graph import ConstantOp, Tensor
 from weft.dialects.graph_shapes import DimsAttr, Shape, shape_of
+from weft.dialects.traversal import post_order
 from weft.interp.values import narrow, round_array
 from weft.support.errors import CompileError
 from weft.texpr.graph_operators import OPERATORS, SEGMENTS, Operator
@@ -112,24 +113,17 @@ def windows_of(op: Operator) -> tuple[KernelWindow, ...]:
 def detached_ops(value: SSAValue) -> list[Operation]:
     """Returns the ops of `value` that are not inserted yet, in topological order. Raises `CompileError` for a variable
     of no function."""
-    order: dict[Operation, None] = {}
-    pending = [(value, False)]
-    while pending:
-        current, is_ready = pending.pop()
-        op = current.owner
-        if not isinstance(op, Operation):
-            if op.parent_op() is None:
-                what = f"variable '{current.name_hint}'"
+
+    def detached(values: Iterable[SSAValue]) -> Iterator[Operation]:
+        for used in values:
+            op = used.owner
+            if isinstance(op, Operation):
+                yield from [op] if op.parent is None else ()
+            elif op.parent_op() is None:
+                what = f"variable '{used.name_hint}'"
                 raise CompileError(f"{what} is no parameter or value of the function: pass it to the function")
-            continue
-        if op.parent is not None or op in order:
-            continue
-        if is_ready:
-            order[op] = None
-            continue
-        pending.append((current, True))
-        pending += [(operand, False) for operand in reversed(op.operands)]
-    return list(order)
+
+    return post_order(detached([value]), lambda op: detached(op.operands))
 
 
 def inserted(value: SSAValue, before: Operation, like: Operation | None = None) -> SSAValue:

@@ -18,7 +18,7 @@ from checking import Guarded
 
 import weft
 from weft import graph as G
-from weft.texpr.references import convolution, pooling, resizing
+from weft.texpr.references import reference_of
 
 Array = np.ndarray[Any, Any]
 TARGETS = ("llvm", "llvm -mcpu=haswell", "llvm -mcpu=znver4", "llvm -mcpu=x86-64-v2", "c")
@@ -190,7 +190,7 @@ class ImageNet:
         out = {"out_dtype": "int32"} if self.is_integral else {}
         if self.name == "bfloat16" and pick((True, False)) and x is self._images[0]:
             out = {}
-        reference = getattr(convolution, name)
+        reference = reference_of(name)
         given = [w for w in self._unused if w.arrays[0].shape == shape and not self.is_integral]
         if given and pick((True, False)):
             (weights, *_), self._unused = given, [w for w in self._unused if w is not given[0]]
@@ -218,7 +218,7 @@ class ImageNet:
         return (
             f"{shape} {options}",
             lambda v: getattr(G, name)(v, weight, **options),
-            lambda a: getattr(convolution, name)(a, array, **options),
+            lambda a: reference_of(name)(a, array, **options),
             [x],
         )
 
@@ -232,7 +232,7 @@ class ImageNet:
         return (
             f"{kind} {options}",
             lambda v: getattr(G, name)(v, **options),
-            lambda a: getattr(pooling, name)(a, **options),
+            lambda a: reference_of(name)(a, **options),
             [x],
         )
 
@@ -300,7 +300,7 @@ class ImageNet:
         return (
             f"{options}",
             lambda v: getattr(G, name)(v, **options),
-            lambda a: getattr(resizing, name)(a, **options),
+            lambda a: reference_of(name)(a, **options),
             [x],
         )
 

@@ -17,7 +17,7 @@ from checking import Guarded
 import weft
 from weft import graph as G
 from weft.support.target import Target
-from weft.texpr.references import convolution, pooling
+from weft.texpr.references import reference_of
 
 SIZES = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 56)
 _CHANNELS = (1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 64)
@@ -138,11 +138,11 @@ class ImageProgram:
     def expected(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """What NumPy computes, in float64."""
         if self.is_pool:
-            y = getattr(pooling, f"{self.kind}_pool{self.rank}d")(x, self.window, **self.arguments)
+            y = reference_of(f"{self.kind}_pool{self.rank}d")(x, self.window, **self.arguments)
         else:
             name = f"conv{self.rank}d" + ("_transpose" if self.kind == "transposed" else "")
             grouped = {} if self.kind == "transposed" else {"groups": self.groups}
-            y = getattr(convolution, name)(x, self.weights().astype(np.float64), **self.arguments, **grouped)
+            y = reference_of(name)(x, self.weights().astype(np.float64), **self.arguments, **grouped)
         if self.activation == "bias":
             return y + self.bias()
         return np.maximum(y, 0) if self.activation else y

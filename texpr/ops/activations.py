@@ -8,11 +8,10 @@ from math import inf
 from weft.dialects.graph_traits import Elementwise, Idempotent, declare
 from weft.support.argument_types import shown
 from weft.texpr import math
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, ExprLike, error
 from weft.texpr.ops.arguments import constant, elementwise, floating, is_one_of, one_dtype
 from weft.texpr.ops.elementwise import UnaryOperator, mapped, unary_operator
-from weft.texpr.reductions import max as greater_of
-from weft.texpr.reductions import min as lesser_of
 from weft.texpr.tensor import Tensor
 
 __all__ = ["celu", "elu", "gelu", "hardsigmoid", "hardswish", "leaky_relu", "log_sigmoid", "mish", "prelu", "relu"]
@@ -24,15 +23,15 @@ def _activation(label: str, doc: str, scalar: Callable[[Expr], Expr]) -> UnaryOp
 
 
 def _softplus(x: Expr) -> Expr:
-    return greater_of(x, 0.0) + math.log1p(math.exp(-math.abs(x)))
+    return te.max(x, 0.0) + math.log1p(math.exp(-math.abs(x)))
 
 
 def _relu(x: Expr) -> Expr:
-    return greater_of(x, constant(0, x.dtype))
+    return te.max(x, constant(0, x.dtype))
 
 
 def _relu6(x: Expr) -> Expr:
-    return lesser_of(greater_of(x, 0.0), 6.0)
+    return te.min(te.max(x, 0.0), 6.0)
 
 
 relu = unary_operator("relu", "The maximum of x and 0; NaN is kept.", "np.maximum(data, 0)", _relu, "numbers")
@@ -76,7 +75,7 @@ def hardsigmoid(data: Tensor, alpha: float = 1 / 6, beta: float = 0.5, *, name: 
     """
 
     def scalar(x: Expr) -> Expr:
-        return lesser_of(greater_of(x * alpha + beta, 0.0), 1.0)
+        return te.min(te.max(x * alpha + beta, 0.0), 1.0)
 
     return mapped(floating(data, "hardsigmoid: data"), scalar, name)
 

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from weft.support.argument_types import shown
 from weft.support.narrow_floats import SMALL_FLOATS
+from weft.texpr import reductions as te
 from weft.texpr.expr import (
     Const,
     Expr,
@@ -22,7 +23,6 @@ from weft.texpr.expr import (
     is_float,
     is_integer,
 )
-from weft.texpr.reductions import max as greater
 from weft.texpr.shapes import (
     Extent,
     UnknownExtent,
@@ -159,7 +159,7 @@ def counts(value: object, what: str, count: int) -> tuple[Extent, ...]:
 
 
 def not_negative(extent: Extent) -> Extent:
-    return extent if is_not_negative(extent) else simplified(greater(extent, 0))
+    return extent if is_not_negative(extent) else simplified(te.max(extent, 0))
 
 
 def checked_axis(what: str, axis: object, rank: int) -> int:

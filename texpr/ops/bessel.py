@@ -5,7 +5,8 @@ Source: coefficients of S. L. Moshier, Methods and Programs for Mathematical Fun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import inf, nan, pi, sqrt
 from typing import Final
 
@@ -13,6 +14,7 @@ from weft.dialects.graph_traits import Elementwise, declare
 from weft.texpr import math
 from weft.texpr.expr import Expr
 from weft.texpr.ops.arguments import constant
+from weft.texpr.ops.elementwise import UnaryOperator
 from weft.texpr.ops.special import polynomial, special_function
 
 __all__ = ["airy_ai", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1"]
@@ -252,14 +254,14 @@ def _i1(x: Expr) -> Expr:
     return math.exp(math.abs(x)) * _i1e(x)
 
 
-def _k0(x: Expr, *, is_scaled: bool) -> Expr:
+def _k0(is_scaled: bool, x: Expr) -> Expr:
     near = _chebyshev(x * x - 2.0, _K0_NEAR) - math.log(0.5 * x) * _i0(x)
     far = _chebyshev(8.0 / x - 2.0, _K0_FAR) / math.sqrt(x)
     near, far = (near * math.exp(x), far) if is_scaled else (near, far * math.exp(-x))
     return _of_positive(x, inf, math.select(x <= 2.0, near, far))
 
 
-def _k1(x: Expr, *, is_scaled: bool) -> Expr:
+def _k1(is_scaled: bool, x: Expr) -> Expr:
     near = math.log(0.5 * x) * _i1(x) + _chebyshev(x * x - 2.0, _K1_NEAR) / x
     far = _chebyshev(8.0 / x - 2.0, _K1_FAR) / math.sqrt(x)
     near, far = (near * math.exp(x), far) if is_scaled else (near, far * math.exp(-x))
@@ -304,68 +306,37 @@ def _airy_ai(x: Expr) -> Expr:
 
 
 _EXACT: Final = "The relative error in float64 is 1e-13, and the absolute error near zeros 1e-15."
-bessel_j0 = special_function(
-    "bessel_j0", f"The Bessel function J0 of the first kind. {_EXACT}", "scipy.special.j0(data)", _j0
+
+
+def _function(name: str, text: str, scalar: Callable[[Expr], Expr], equals: str = "") -> UnaryOperator:
+    """By default, SciPy has the function under the name without `bessel_`."""
+    return special_function(
+        name, f"{text} {_EXACT}", equals or f"scipy.special.{name.removeprefix('bessel_')}(data)", scalar
+    )
+
+
+bessel_j0 = _function("bessel_j0", "The Bessel function J0 of the first kind.", _j0)
+bessel_j1 = _function("bessel_j1", "The Bessel function J1 of the first kind.", _j1)
+bessel_y0 = _function("bessel_y0", "The Bessel function Y0 of the second kind; -inf at 0, NaN below.", _y0)
+bessel_y1 = _function("bessel_y1", "The Bessel function Y1 of the second kind; -inf at 0, NaN below.", _y1)
+bessel_i0 = _function("bessel_i0", "The modified Bessel function I0 of the first kind.", _i0, "np.i0(data)")
+bessel_i0e = _function("bessel_i0e", "exp(-|x|) I0(x), which does not overflow.", _i0e)
+bessel_i1 = _function("bessel_i1", "The modified Bessel function I1 of the first kind.", _i1)
+bessel_i1e = _function("bessel_i1e", "exp(-|x|) I1(x), which does not overflow.", _i1e)
+bessel_k0 = _function(
+    "bessel_k0", "The modified Bessel function K0 of the second kind; inf at 0, NaN below.", partial(_k0, False)
 )
-bessel_j1 = special_function(
-    "bessel_j1", f"The Bessel function J1 of the first kind. {_EXACT}", "scipy.special.j1(data)", _j1
+bessel_k0e = _function("bessel_k0e", "exp(x) K0(x), which does not underflow.", partial(_k0, True))
+bessel_k1 = _function(
+    "bessel_k1", "The modified Bessel function K1 of the second kind; inf at 0, NaN below.", partial(_k1, False)
 )
-bessel_y0 = special_function(
-    "bessel_y0",
-    f"The Bessel function Y0 of the second kind; -inf at 0, NaN below. {_EXACT}",
-    "scipy.special.y0(data)",
-    _y0,
-)
-bessel_y1 = special_function(
-    "bessel_y1",
-    f"The Bessel function Y1 of the second kind; -inf at 0, NaN below. {_EXACT}",
-    "scipy.special.y1(data)",
-    _y1,
-)
-bessel_i0 = special_function(
-    "bessel_i0", f"The modified Bessel function I0 of the first kind. {_EXACT}", "np.i0(data)", _i0
-)
-bessel_i0e = special_function(
-    "bessel_i0e", f"exp(-|x|) I0(x), which does not overflow. {_EXACT}", "scipy.special.i0e(data)", _i0e
-)
-bessel_i1 = special_function(
-    "bessel_i1", f"The modified Bessel function I1 of the first kind. {_EXACT}", "scipy.special.i1(data)", _i1
-)
-bessel_i1e = special_function(
-    "bessel_i1e", f"exp(-|x|) I1(x), which does not overflow. {_EXACT}", "scipy.special.i1e(data)", _i1e
-)
-bessel_k0 = special_function(
-    "bessel_k0",
-    f"The modified Bessel function K0 of the second kind; inf at 0, NaN below. {_EXACT}",
-    "scipy.special.k0(data)",
-    lambda x: _k0(x, is_scaled=False),
-)
-bessel_k0e = special_function(
-    "bessel_k0e",
-    f"exp(x) K0(x), which does not underflow. {_EXACT}",
-    "scipy.special.k0e(data)",
-    lambda x: _k0(x, is_scaled=True),
-)
-bessel_k1 = special_function(
-    "bessel_k1",
-    f"The modified Bessel function K1 of the second kind; inf at 0, NaN below. {_EXACT}",
-    "scipy.special.k1(data)",
-    lambda x: _k1(x, is_scaled=False),
-)
-bessel_k1e = special_function(
-    "bessel_k1e",
-    f"exp(x) K1(x), which does not underflow. {_EXACT}",
-    "scipy.special.k1e(data)",
-    lambda x: _k1(x, is_scaled=True),
-)
-spherical_bessel_j0 = special_function(
+bessel_k1e = _function("bessel_k1e", "exp(x) K1(x), which does not underflow.", partial(_k1, True))
+spherical_bessel_j0 = _function(
     "spherical_bessel_j0",
-    f"The spherical Bessel function of order 0, sin(x) / x. {_EXACT}",
-    "np.sinc(data / np.pi)",
+    "The spherical Bessel function of order 0, sin(x) / x.",
     _spherical_j0,
+    "np.sinc(data / np.pi)",
 )
-airy_ai = special_function(
-    "airy_ai", f"Airy's function Ai; NaN at infinities. {_EXACT}", "scipy.special.airy(data)[0]", _airy_ai
-)
+airy_ai = _function("airy_ai", "Airy's function Ai; NaN at infinities.", _airy_ai, "scipy.special.airy(data)[0]")
 
 declare(Elementwise(), *map(globals().__getitem__, __all__))

@@ -8,6 +8,7 @@ from typing import TypeAlias, cast
 
 from weft.dialects.graph_traits import Product, declare
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, IterVar, Number, as_expr, error
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import (
@@ -23,9 +24,6 @@ from weft.texpr.ops.arguments import (
     variant,
 )
 from weft.texpr.ops.transforms import constant_border
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, agree, agreed_quotient, is_same, items, product, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -222,14 +220,14 @@ class _Operands:
         shape = {"N": data.extent("N"), **outputs}
         shape |= {c: window.positions((border or data).extent(c), self.what) for c, window in windows.items()}
         source = border or data.padded(windows, 0, f"{name}_pad")
-        offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in windows.items()}
+        offsets = {c: te.reduce_axis((0, window.size), f"r{c.lower()}") for c, window in windows.items()}
 
         def element(*indices: Expr) -> Expr:
             at = dict(zip(data.layout, indices, strict=True))
             channel, place = factors(at, offsets)
             places = {c: window.index(at[c], offsets[c]) for c, window in windows.items()}
             x, y = source.at({"N": at["N"], **channel, **places}), kernel.at(place)
-            return sum_over(x.astype(wide) * y.astype(wide), axis=[*over, *offsets.values(), *within]).astype(dtype)
+            return te.sum(x.astype(wide) * y.astype(wide), axis=[*over, *offsets.values(), *within]).astype(dtype)
 
         return compute([shape[c] for c in data.layout], element, name, data.names)
 
@@ -253,9 +251,9 @@ def _convolution(
     operands = _Operands(what, letters, data, data_layout, weight, kernel_layout, ("OI", "IO"), out_dtype, packed)
     inputs, outputs = _group_sizes(what, operands.data, operands.kernel, integer(groups, f"{what}: groups"))
     kernel = operands.kernel
-    rc = reduce_axis((0, inputs), "rb" if operands.is_packed else "rc")
+    rc = te.reduce_axis((0, inputs), "rb" if operands.is_packed else "rc")
     within = {
-        c: reduce_axis((0, kernel.extent(c)), name) for c, name in (("i", "rc"), ("g", "rg")) if c in kernel.layout
+        c: te.reduce_axis((0, kernel.extent(c)), name) for c, name in (("i", "rc"), ("g", "rg")) if c in kernel.layout
     }
 
     def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
@@ -408,7 +406,7 @@ def _transposed(
     spread = {c: _spread(what, window, source.extent(c), extra[c]) for c, window in given.items()}
     between = _with_zeros(source, given, spread, f"{name}_pad")
     sliding = {c: KernelWindow(window.size, 1, window.dilation, 0, 0) for c, window in given.items()}
-    rc = reduce_axis((0, inputs), "rc")
+    rc = te.reduce_axis((0, inputs), "rc")
 
     def factors(at: _Places, offsets: _Places) -> tuple[_Indices, _Indices]:
         mirrored = {c: window.size - 1 - offsets[c] for c, window in given.items()}
@@ -493,7 +491,7 @@ def _with_zeros(
             if window.stride != 1:
                 there.append(place % window.stride == 0)
             at[c] = place // window.stride if window.stride != 1 else place
-        return if_then_else(all_of(*there), source.at(at), constant(0, source.tensor.dtype))
+        return if_then_else(te.all(*there), source.at(at), constant(0, source.tensor.dtype))
 
     shape = [spread[c][1] if c in spread else source.extent(c) for c in source.layout]
     return Laid(compute(shape, element, name, [c.lower() for c in source.layout]), source.layout)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from weft.support.argument_types import checked
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, Number, as_expr, error, is_float, is_integer
 from weft.texpr.math import select
 from weft.texpr.ops.arguments import (
@@ -20,8 +21,6 @@ from weft.texpr.ops.arguments import (
     result_dtype,
     sum_dtype,
 )
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
 from weft.texpr.shapes import (
     Extent,
     as_index,
@@ -147,8 +146,8 @@ def _symbolic_range(start: object, stop: object, step: object, dtype: str, name:
 
 
 def _count_by_sign(up: Extent, down: Extent, step: Expr) -> Extent:
-    rising, falling = (greater(less(s, 1), 0) for s in (step, 0 - step))
-    size = greater(greater(step, 0 - step), 1)
+    rising, falling = (te.max(te.min(s, 1), 0) for s in (step, 0 - step))
+    size = te.max(te.max(step, 0 - step), 1)
     return simplified((up * rising + down * falling + (size - 1) * (rising + falling)) // size)
 
 

@@ -11,12 +11,10 @@ from typing import Final
 from weft.dialects.graph_traits import Dequantizing, declare
 from weft.support.argument_types import shown
 from weft.texpr import math
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, checked_dtype, error
 from weft.texpr.math import const, equal, if_then_else, select
 from weft.texpr.ops.arguments import compute, floating, integer, ranked, shaped, sum_dtype
-from weft.texpr.reductions import max as greater_of
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import shape_text
 from weft.texpr.tensor import Tensor
 
@@ -217,7 +215,7 @@ def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
         return dequantized(row, column)
 
     depth, columns = weights.depth, weights.columns
-    k = reduce_axis((0, depth), "k")
+    k = te.reduce_axis((0, depth), "k")
     if weights.is_packed:
         matrix = compute((depth, columns), dequantized, f"{name}_weight", "kj")
     else:
@@ -225,7 +223,7 @@ def _scaled_weights(data: Tensor, weights: _Weights, name: str) -> Tensor:
 
     def element(*i: Expr) -> Expr:
         weight = matrix(k, i[-1]) if weights.is_packed else matrix(i[-1], k)
-        return sum_over(data(*i[:-1], k).astype("float32") * weight, axis=k)
+        return te.sum(data(*i[:-1], k).astype("float32") * weight, axis=k)
 
     return compute((*data.shape[:-1], columns), element, name)
 
@@ -252,19 +250,19 @@ def _scaled_sums(data: Tensor, weights: _Weights, name: str) -> Tensor:
         return read(*i) * factor
 
     x = compute((*rows, groups * size), scaled, f"{name}_data")
-    s, t = reduce_axis((0, size), "s"), reduce_axis((0, size), "t")
-    sums = compute((*rows, groups), lambda *i: sum_over(read(*i[:-1], i[-1] * size + s), axis=s), f"{name}_data_sums")
+    s, t = te.reduce_axis((0, size), "s"), te.reduce_axis((0, size), "t")
+    sums = compute((*rows, groups), lambda *i: te.sum(read(*i[:-1], i[-1] * size + s), axis=s), f"{name}_data_sums")
 
     def product(*i: Expr) -> Expr:
         row = i[-2] * size + t
-        return sum_over(x(*i[:-2], row) * _masked(weights, i[-1], row), axis=t)
+        return te.sum(x(*i[:-2], row) * _masked(weights, i[-1], row), axis=t)
 
     parts = compute((*rows, groups, weights.columns), product, f"{name}_groups")
-    g = reduce_axis((0, groups), "g")
+    g = te.reduce_axis((0, groups), "g")
 
     def element(*i: Expr) -> Expr:
         shifted = parts(*i[:-1], g, i[-1]) - weights.zero_of(i[-1], g) * sums(*i[:-1], g)
-        return sum_over(weights.scale_of(i[-1], g) * shifted, axis=g)
+        return te.sum(weights.scale_of(i[-1], g) * shifted, axis=g)
 
     return compute((*rows, weights.columns), element, name)
 
@@ -302,12 +300,12 @@ def _rounded(data: Tensor, weights: _Weights, name: str, count: int = 1) -> tupl
     """
     size, depth = weights.group, weights.depth
     shape = (*data.shape[:-1], weights.groups, size)
-    m = reduce_axis((0, size), "m")
+    m = te.reduce_axis((0, size), "m")
 
     def read(*i: Expr) -> Expr:
         return _filled(data, depth, weights.groups * size, (*i[:-2], i[-2] * size + i[-1]))
 
-    largest = compute(shape[:-1], lambda *i: greater_of(math.abs(read(*i, m)), axis=m), f"{name}_largest")
+    largest = compute(shape[:-1], lambda *i: te.max(math.abs(read(*i, m)), axis=m), f"{name}_largest")
 
     def step_of(*i: Expr) -> Expr:
         by = largest(*i) / (127.0 * 256.0 ** (count - 1))
@@ -349,8 +347,8 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
         return select(i[-3] < count - 1, (byte & 255) - 128, byte).astype("int8")
 
     x = compute((*rows, count, groups, size), byte_of, f"{name}_data")
-    s, t = reduce_axis((0, size), "s"), reduce_axis((0, size), "t")
-    sums = compute((*rows, groups), lambda *i: sum_over(integers(*i, s).astype("float32"), axis=s), f"{name}_data_sums")
+    s, t = te.reduce_axis((0, size), "s"), te.reduce_axis((0, size), "t")
+    sums = compute((*rows, groups), lambda *i: te.sum(integers(*i, s).astype("float32"), axis=s), f"{name}_data_sums")
     stored = weights.weight
 
     def unpacked(p: Expr, word: Expr, half: Expr, c: Expr, byte: Expr) -> Expr:
@@ -367,10 +365,10 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
         weight = stored(*place[:2], *place[3:]) if unpack is None else unpack(*place)
         if unpack is not None and groups != 1:
             weight = weight & weights.mask
-        return sum_over(x(*i[:-1], t).astype("int32") * weight.astype("int32"), axis=t)
+        return te.sum(x(*i[:-1], t).astype("int32") * weight.astype("int32"), axis=t)
 
     parts = compute((*rows, count, groups, weights.columns), product, f"{name}_groups")
-    g = reduce_axis((0, groups), "g")
+    g = te.reduce_axis((0, groups), "g")
 
     def element(*i: Expr) -> Expr:
         outer = i[:-1]
@@ -378,7 +376,7 @@ def _integer_sums(data: Tensor, weights: _Weights, name: str, count: int = 1) ->
         for at in reversed(range(count - 1)):
             total += parts(*outer, at, g, i[-1]).astype("float32") * 256.0**at
         shifted = total - weights.zero_of(i[-1], g) * sums(*outer, g)
-        return sum_over(weights.scale_of(i[-1], g) * step(*outer, g) * shifted, axis=g)
+        return te.sum(weights.scale_of(i[-1], g) * step(*outer, g) * shifted, axis=g)
 
     return compute((*rows, weights.columns), element, name)
 

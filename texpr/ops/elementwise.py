@@ -12,6 +12,7 @@ from xdsl.traits import Commutative
 
 from weft.dialects.graph_traits import Discontinuous, Elementwise, Idempotent, Involution, RightNeutral, declare
 from weft.texpr import math
+from weft.texpr import reductions as te
 from weft.texpr.expr import (
     BinaryKind,
     Expr,
@@ -40,8 +41,6 @@ from weft.texpr.ops.arguments import (
     numeric,
     sum_dtype,
 )
-from weft.texpr.reductions import max as greater_of
-from weft.texpr.reductions import min as lesser_of
 from weft.texpr.tensor import Tensor
 
 
@@ -207,8 +206,8 @@ def clip(data: Tensor, a_min: Number | None = None, a_max: Number | None = None,
     def element(*indices: Expr) -> Expr:
         value = source(*indices)
         if a_min is not None:
-            value = greater_of(value, a_min)
-        return value if a_max is None else lesser_of(value, a_max)
+            value = te.max(value, a_min)
+        return value if a_max is None else te.min(value, a_max)
 
     return compute(source.shape, element, name)
 
@@ -301,7 +300,7 @@ def _log_of_sum(lhs: object, rhs: object) -> Expr:
     x, y = a.astype(wide), b.astype(wide)
     # equal infinities have the difference NaN
     rest = math.select(x == y, _LOG_2, math.log1p(math.exp(-math.abs(x - y))))
-    return (greater_of(x, y) + rest).astype(a.dtype)
+    return (te.max(x, y) + rest).astype(a.dtype)
 
 
 _LOG_2 = 0.6931471805599453

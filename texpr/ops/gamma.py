@@ -8,6 +8,7 @@ from typing import Final
 
 from weft.dialects.graph_traits import Elementwise, declare
 from weft.texpr import math
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, unified
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.ops.arguments import (
@@ -21,7 +22,6 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.elementwise import Operand
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.special import polynomial, special_function
-from weft.texpr.reductions import min as lesser
 from weft.texpr.tensor import Tensor
 
 __all__ = ["digamma", "igamma", "lgamma", "polygamma", "zeta"]
@@ -185,7 +185,7 @@ def igamma(a: Tensor, x: Tensor, complement: bool = False, *, name: str = "igamm
         limit = math.select(is_number, 1.0 - limit if complement else limit, nothing)
         found.store(limit, *at)
         with code.when(is_regular):
-            size = math.select(is_regular, lesser(200.0 + 12.0 * math.sqrt(order), 20000.0), zero)
+            size = math.select(is_regular, te.min(200.0 + 12.0 * math.sqrt(order), 20000.0), zero)
             terms = size.astype("int64")
             factor = math.exp(order * math.log(end) - end - _log_gamma_of_positive(order))
             is_low = end < order + 1.0

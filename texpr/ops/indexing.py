@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, ExprLike, Number, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import const, if_then_else, select
@@ -35,8 +36,6 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.ops.elementwise import cast
 from weft.texpr.ops.transforms import flatten, moved
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
 from weft.texpr.shapes import Extent, checked_shape, is_empty, is_not_negative, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -123,16 +122,16 @@ def _line(extent: Extent, first: Extent | None, last: Extent | None, step: int) 
     first, last = (None if bound is None else max(min(bound, _FAR // 2), -_FAR // 2) for bound in (first, last))
     if step > 0:
         # a start beyond the end reads no element
-        start = first or 0 if first is None or first >= 0 else greater(extent + first, 0)
-        end = extent if last is None else less(last, extent) if last >= 0 else extent + last
+        start = first or 0 if first is None or first >= 0 else te.max(extent + first, 0)
+        end = extent if last is None else te.min(last, extent) if last >= 0 else extent + last
         if first is not None and first < 0 and last is None:
-            return start, _steps(less(extent, -first), step)
+            return start, _steps(te.min(extent, -first), step)
         if start == 0 and (last is None or last >= 0):
             return start, _steps(end, step)
-        return start, _steps(greater(end - start, 0), step)
-    start = extent - 1 if first is None else less(extent - 1, first) if first >= 0 else greater(extent + first, -1)
-    end = -1 if last is None else less(extent - 1, last) if last >= 0 else greater(extent + last, -1)
-    return start, _steps(start + 1 if last is None else greater(start - end, 0), -step)
+        return start, _steps(te.max(end - start, 0), step)
+    start = extent - 1 if first is None else te.min(extent - 1, first) if first >= 0 else te.max(extent + first, -1)
+    end = -1 if last is None else te.min(extent - 1, last) if last >= 0 else te.max(extent + last, -1)
+    return start, _steps(start + 1 if last is None else te.max(start - end, 0), -step)
 
 
 def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, step: int) -> tuple[Extent, Extent]:
@@ -140,13 +139,13 @@ def _symbolic_line(extent: Extent, first: Extent | None, last: Extent | None, st
     if step > 0:
         start = 0 if first is None else not_negative(_from_start(first, extent))
         if first is not None and not is_not_negative(first):
-            start = less(start, extent)
-        end = extent if last is None else not_negative(less(_from_start(last, extent), extent))
+            start = te.min(start, extent)
+        end = extent if last is None else not_negative(te.min(_from_start(last, extent), extent))
         return start, _steps(not_negative(simplified(as_expr(end) - start)), step)
-    start = extent - 1 if first is None else less(_from_start(first, extent), as_expr(extent) - 1)
+    start = extent - 1 if first is None else te.min(_from_start(first, extent), as_expr(extent) - 1)
     if first is not None and not is_not_negative(first):
-        start = greater(start, -1)
-    end = -1 if last is None else greater(less(_from_start(last, extent), as_expr(extent) - 1), -1)
+        start = te.max(start, -1)
+    end = -1 if last is None else te.max(te.min(_from_start(last, extent), as_expr(extent) - 1), -1)
     start = simplified(start)
     return start, _steps(not_negative(simplified(as_expr(start) - end)), -step)
 
@@ -156,7 +155,7 @@ def _from_start(bound: Extent, extent: Extent) -> Extent:
         return bound
     if is_not_negative(simplified(-1 - as_expr(bound))):
         return simplified(as_expr(extent) + bound)
-    minus_if_negative = greater(less(bound, 0), -1)
+    minus_if_negative = te.max(te.min(bound, 0), -1)
     return simplified(bound - extent * minus_if_negative)
 
 
@@ -165,7 +164,7 @@ _FAR: Final = 1 << 62
 
 
 def _steps(length: Extent, step: int) -> Extent:
-    return simplified(less(length, 1) if step > _FAR else (length + (step - 1)) // step)
+    return simplified(te.min(length, 1) if step > _FAR else (length + (step - 1)) // step)
 
 
 def checked_mode(what: str, mode: object) -> str:
@@ -180,7 +179,7 @@ def bounded(what: str, mode: str, index: Expr, extent: Extent) -> Expr:
         case "wrap":
             return place % extent
         case "clip":
-            return greater(less(place, extent - 1), 0)
+            return te.max(te.min(place, extent - 1), 0)
         case _:
             return place
 
@@ -399,22 +398,22 @@ def embedding_bag(
     check_nonempty(what, table, [0])
 
     def offset(b: Expr) -> Expr:
-        return greater(less(starts(b).astype("int64"), count), 0)
+        return te.max(te.min(starts(b).astype("int64"), count), 0)
 
     def write(code: Statements, at: Sequence[Expr], result: Written) -> None:
         bag, column = at
-        end = offset(less(bag + 1, last))
+        end = offset(te.min(bag + 1, last))
         end = end if include_last_offset else select(bag < last, end, count)
         first = offset(bag)
         result.store(const(float("-inf") if mode == "max" else 0.0, wide), *at)
-        with code.loop(greater(end - first, 0), "k") as k:
-            place = greater(less(first + k, count - 1), 0)
+        with code.loop(te.max(end - first, 0), "k") as k:
+            place = te.max(te.min(first + k, count - 1), 0)
             value = table(bounded(what, "clip", places(place), table.shape[0]), column).astype(wide)
             value = value if factors is None else value * factors(place).astype(wide)
             known = result.load(*at)
-            result.store(greater(known, value) if mode == "max" else known + value, *at)
+            result.store(te.max(known, value) if mode == "max" else known + value, *at)
         if mode == "mean":
-            result.store(result.load(*at) / greater(end - first, 1).astype(wide), *at)
+            result.store(result.load(*at) / te.max(end - first, 1).astype(wide), *at)
         elif mode == "max":
             result.store(select(end > first, result.load(*at), const(0.0, wide)), *at)
 

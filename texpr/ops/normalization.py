@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from weft.support.argument_types import shown
 from weft.texpr import math
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, IterVar, error
 from weft.texpr.ops.arguments import (
     checked_axes,
@@ -19,10 +20,6 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.reductions import float_of, merged, reduce_axes, reduced_shape, reduction
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import max as greatest
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, product
 from weft.texpr.tensor import Tensor
 
@@ -45,13 +42,13 @@ def softmax(data: Tensor, axis: int = -1, *, name: str = "softmax") -> Tensor:
     source = floating(data, "softmax: data")
     along = checked_axis("softmax", axis, source.ndim)
     wide = sum_dtype(source.dtype)
-    top = reduction(source, [along], lambda x, k: greatest(x, axis=k), f"{name}_max")
+    top = reduction(source, [along], lambda x, k: te.max(x, axis=k), f"{name}_max")
 
     def power(*indices: Expr) -> Expr:
         return math.exp(source(*indices).astype(wide) - top(*_others(indices, along)).astype(wide))
 
     powers = compute(source.shape, power, f"{name}_exp")
-    total = reduction(powers, [along], lambda x, k: sum_over(x, axis=k), f"{name}_sum")
+    total = reduction(powers, [along], lambda x, k: te.sum(x, axis=k), f"{name}_sum")
 
     def share(*indices: Expr) -> Expr:
         # One division per row: the total is at least 1, or NaN.
@@ -72,12 +69,12 @@ def log_softmax(data: Tensor, axis: int = -1, *, name: str = "log_softmax") -> T
     source = floating(data, "log_softmax: data")
     along = checked_axis("log_softmax", axis, source.ndim)
     wide = sum_dtype(source.dtype)
-    top = reduction(source, [along], lambda x, k: greatest(x, axis=k), f"{name}_max")
+    top = reduction(source, [along], lambda x, k: te.max(x, axis=k), f"{name}_max")
     over = reduce_axes(source.shape, [along])
 
     def total_of_powers(*kept: Expr) -> Expr:
         value = source(*merged(kept, over, source.ndim)).astype(wide)
-        return sum_over(math.exp(value - top(*kept).astype(wide)), axis=list(over.values()))
+        return te.sum(math.exp(value - top(*kept).astype(wide)), axis=list(over.values()))
 
     total = compute(top.shape, total_of_powers, f"{name}_sum")
     logs = compute(top.shape, lambda *kept: math.log(total(*kept)), f"{name}_log")
@@ -129,14 +126,14 @@ def _normalized(
     count = float_of(product([axis.extent for axis in over]), wide)
     mean: Tensor | None = None
     if centred:
-        mean = compute(shape, lambda *i: sum_over(values(i).astype(wide), axis=over) / count, f"{name}_mean")
+        mean = compute(shape, lambda *i: te.sum(values(i).astype(wide), axis=over) / count, f"{name}_mean")
 
     def deviation(value: Expr, kept: Sequence[Expr]) -> Expr:
         return value.astype(wide) if mean is None else value.astype(wide) - mean(*kept)
 
     def reciprocal(*kept: Expr) -> Expr:
         value = deviation(values(kept), kept)
-        return math.rsqrt(sum_over(value * value, axis=over) / count + epsilon)
+        return math.rsqrt(te.sum(value * value, axis=over) / count + epsilon)
 
     factor = compute(shape, reciprocal, f"{name}_rstd" if centred else f"{name}_rrms")
 
@@ -266,7 +263,7 @@ def group_norm(
         raise error(f"group_norm: {channels} channels cannot be split into {groups} groups")
     _checked_scales("group_norm", source, gamma, beta, [channels])
     size = channels // groups
-    rc = reduce_axis((0, size), "rc")
+    rc = te.reduce_axis((0, size), "rc")
     inner = list(reduce_axes(source.shape, range(2, source.ndim)).values())
 
     def values(kept: Sequence[Expr]) -> Expr:
@@ -342,12 +339,12 @@ def lrn(
     along = checked_axis("lrn", axis, source.ndim)
     (count,) = integers(size, "lrn: size", 1, least=1)
     wide, extent = sum_dtype(source.dtype), source.shape[along]
-    r = reduce_axis((0, count), "r")
+    r = te.reduce_axis((0, count), "r")
 
     def squares(*i: Expr) -> Expr:
         place = i[along] + r - (count - 1) // 2
         value = source(*i[:along], place, *i[along + 1 :]).astype(wide)
-        return sum_over(value * value, axis=r, where=all_of(place >= 0, place < extent))
+        return te.sum(value * value, axis=r, where=te.all(place >= 0, place < extent))
 
     sums = compute(source.shape, squares, f"{name}_sum")
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, ExprLike, Number, error
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import checked_axes, checked_tensor, compute, constant, integers
-from weft.texpr.reductions import all as all_of
 from weft.texpr.shapes import Extent, UnknownExtent, agree, checked_shape, is_same, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -84,7 +84,7 @@ def pack(
         if padding_value is None or not partial:
             return tensor(*place)
         padding = constant(padding_value, tensor.dtype)
-        return if_then_else(all_of(*(place[d] < shape[d] for d in partial)), tensor(*place), padding)
+        return if_then_else(te.all(*(place[d] < shape[d] for d in partial)), tensor(*place), padding)
 
     return compute([*packing.outer(shape), *packing.tiles], element, name)
 

@@ -8,6 +8,7 @@ from typing import Concatenate, ParamSpec
 
 from weft.dialects.element_types import least
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, IterVar, as_expr, error, is_float, type_of
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import cast, const, if_then_else, max_value, pow, select, sqrt
@@ -24,11 +25,6 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.ops.convolution import LETTERS, KernelWindow, Laid, checked_layout, windows
 from weft.texpr.ops.reductions import float_of
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import argmax, reduce_axis
-from weft.texpr.reductions import max as greatest
-from weft.texpr.reductions import min as least_of
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.tensor import Tensor, computed
 
@@ -75,7 +71,7 @@ def _pool(
     given, moving = _windows(what, source, kernel, strides, padding, dilation, ceil_mode)
     shape = _shape(what, source, moving)
     border = source.padded(moving, least(type_of(dtype)) if kind == "max" else 0, f"{name}_pad")
-    offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in moving.items()}
+    offsets = {c: te.reduce_axis((0, window.size), f"r{c.lower()}") for c, window in moving.items()}
     wide = dtype if kind == "max" else sum_dtype(dtype)
     limits = {
         c: (0, extent + window.before + window.after) if count_include_pad else (window.before, extent + window.before)
@@ -88,8 +84,8 @@ def _pool(
         value = border.at({**at, **places}).astype(wide)
         over = list(offsets.values())
         if kind == "max":
-            return greatest(value, axis=over)
-        total = sum_over(value, axis=over)
+            return te.max(value, axis=over)
+        total = te.sum(value, axis=over)
         if kind == "avg":
             counts = [_count(window, at[c], *limits[c], source.extent(c)) for c, window in moving.items()]
             total = total / float_of_product(counts, wide)
@@ -136,8 +132,8 @@ def _lengthened(window: KernelWindow, extent: Extent) -> KernelWindow:
     padded, span = simplified(reach + window.after), window.span
     if isinstance(padded, int) and isinstance(span, int) and padded < span:
         return window
-    more = least_of((as_expr(padded) - span + (stride - 1)) // stride, (reach - 1) // stride)
-    return replace(window, after=simplified(greatest(more * stride + span - reach, window.after)))
+    more = te.min((as_expr(padded) - span + (stride - 1)) // stride, (reach - 1) // stride)
+    return replace(window, after=simplified(te.max(more * stride + span - reach, window.after)))
 
 
 def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, extent: Extent) -> int | Expr:
@@ -145,10 +141,10 @@ def _count(window: KernelWindow, position: Expr, low: Extent, high: Extent, exte
     if isinstance(window.size, int) and is_same(low, 0) and is_same(high, whole):
         return window.size
     start, gap = position * window.stride, window.dilation
-    end = least_of((high - start + (gap - 1)) // gap, window.size)
+    end = te.min((high - start + (gap - 1)) // gap, window.size)
     if is_same(low, 0):
-        return greatest(end, 1)
-    return greatest(end - greatest((low - start + (gap - 1)) // gap, 0), 1)
+        return te.max(end, 1)
+    return te.max(end - te.max((low - start + (gap - 1)) // gap, 0), 1)
 
 
 def _pool_with_border(
@@ -270,7 +266,7 @@ def max_pool_with_indices(
     source = pooled_data(what, data, "max", layout, 3, 4, 5)
     _, moving = _windows(what, source, kernel, strides, padding, dilation, ceil_mode)
     shape = _shape(what, source, moving)
-    offsets = {c: reduce_axis((0, window.size), f"r{c.lower()}") for c, window in moving.items()}
+    offsets = {c: te.reduce_axis((0, window.size), f"r{c.lower()}") for c, window in moving.items()}
     low = const(least(type_of(source.tensor.dtype)), source.tensor.dtype)
 
     def element(*indices: Expr) -> tuple[Expr, Expr]:
@@ -281,11 +277,11 @@ def max_pool_with_indices(
         for c, place in places.items():
             inside += [place >= 0, place < source.extent(c)]
             flat = place if flat is None else flat * source.extent(c) + place
-        is_there = all_of(*inside)
+        is_there = te.all(*inside)
         value = if_then_else(is_there, source.at({**at, **places}), low)
         # The border follows equal elements.
         place = select(is_there, flat if flat is not None else 0, max_value("int64"))
-        return argmax(value, list(offsets.values()), place=place)
+        return te.argmax(value, list(offsets.values()), place=place)
 
     letters = source.names
     found: tuple[Tensor, Tensor] = computed(tuple(shape[c] for c in source.layout), letters, element, name)
@@ -313,7 +309,7 @@ class _Parts:
     def place(self, position: Expr, offset: Expr) -> Expr:
         """An index in range, even after the end of a shorter part."""
         place = offset + self.start(position)
-        return place if self.even or isinstance(self.extent, int) else least_of(place, self.extent - 1)
+        return place if self.even or isinstance(self.extent, int) else te.min(place, self.extent - 1)
 
     def size(self, position: Expr) -> Extent:
         if self.even:
@@ -352,7 +348,7 @@ def adaptive_pool(
     extents = [source.extent(c) for c in letters]
     check_nonempty(what, source.tensor, [source.layout.index(c) for c in letters])
     parts = {c: _parts(extent, size) for c, extent, size in zip(letters, extents, sizes, strict=True)}
-    offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
+    offsets = {c: te.reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
     dtype = source.tensor.dtype
     wide = dtype if pool_type == "max" else sum_dtype(dtype)
     shape = {**{c: source.extent(c) for c in source.layout}, **dict(zip(letters, sizes, strict=True))}
@@ -362,9 +358,9 @@ def adaptive_pool(
         places = {c: part.place(at[c], offsets[c]) for c, part in parts.items()}
         value = source.at({**at, **places}).astype(wide)
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
-        combine: Callable[..., Expr] = greatest if pool_type == "max" else sum_over
+        combine: Callable[..., Expr] = te.max if pool_type == "max" else te.sum
         over: list[IterVar] = list(offsets.values())
-        result = combine(value, axis=over, where=all_of(*inside) if inside else None)
+        result = combine(value, axis=over, where=te.all(*inside) if inside else None)
         if pool_type == "avg":
             result = result / float_of_product([part.size(at[c]) for c, part in parts.items()], wide)
         return result.astype(dtype)
@@ -400,7 +396,7 @@ def adaptive_max_pool_with_indices(
     sizes = integers(output_size, f"{what}: output_size", len(letters), least=1)
     check_nonempty(what, source.tensor, [source.layout.index(c) for c in letters])
     parts = {c: _parts(source.extent(c), size) for c, size in zip(letters, sizes, strict=True)}
-    offsets = {c: reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
+    offsets = {c: te.reduce_axis((0, part.longest), f"r{c.lower()}") for c, part in parts.items()}
     shape = {**{c: source.extent(c) for c in source.layout}, **dict(zip(letters, sizes, strict=True))}
     low = const(least(type_of(source.tensor.dtype)), source.tensor.dtype)
 
@@ -413,10 +409,10 @@ def adaptive_max_pool_with_indices(
         value, place = source.at({**at, **places}), as_expr(flat)
         inside = [offsets[c] < part.size(at[c]) for c, part in parts.items() if not part.even]
         if inside:
-            is_there = all_of(*inside)
+            is_there = te.all(*inside)
             # a shorter part cannot be read to the longest length
             value, place = if_then_else(is_there, value, low), select(is_there, place, max_value("int64"))
-        return argmax(value, list(offsets.values()), place=place)
+        return te.argmax(value, list(offsets.values()), place=place)
 
     found: tuple[Tensor, Tensor] = computed(tuple(shape[c] for c in source.layout), source.names, element, name)
     found[0].name, found[1].name = f"{name}_values", f"{name}_indices"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from weft.dialects.graph_traits import Product, declare
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, error
 from weft.texpr.math import const, select
 from weft.texpr.ops.arguments import (
@@ -24,9 +25,6 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.elementwise import add
-from weft.texpr.reductions import min as lesser
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, agree, is_same, known_of, shape_text
 from weft.texpr.tensor import Tensor
 
@@ -66,14 +64,14 @@ def product_of(what: str, a: Tensor, b: Tensor, transpose_a: bool, transpose_b: 
     rows: list[Extent] = [a.shape[2 * a.ndim - 3 - inner_a]] if a.ndim > 1 else []
     columns: list[Extent] = [b.shape[2 * b.ndim - 3 - inner_b]] if b.ndim > 1 else []
     batch = broadcast_shape(what, a.shape[:-2], b.shape[:-2])
-    k = reduce_axis((0, a.shape[inner_a]), "k")
+    k = te.reduce_axis((0, a.shape[inner_a]), "k")
 
     def element(*indices: Expr) -> Expr:
         outer, inner = indices[: len(batch)], indices[len(batch) :]
         row, column = inner[: len(rows)], inner[len(rows) :]
         x = _element(a, batch, outer, (*row, k) if inner_a == a.ndim - 1 else (k, *row))
         y = _element(b, batch, outer, (*column, k) if inner_b == b.ndim - 1 else (k, *column))
-        return sum_over(x.astype(sums) * y.astype(sums), axis=k).astype(dtype)
+        return te.sum(x.astype(sums) * y.astype(sums), axis=k).astype(dtype)
 
     names = [*(f"b{d}" for d in range(len(batch))), *["i"] * len(rows), *["j"] * len(columns)]
     return compute((*batch, *rows, *columns), element, name, names)
@@ -150,17 +148,17 @@ def grouped_matmul(data: Tensor, weight: Tensor, ends: Tensor, *, name: str = "g
     _check_inner("grouped_matmul", rows, 1, matrices, 1)
     dtype = product_dtype("grouped_matmul", None, rows, matrices)
     sums = sum_dtype(dtype)
-    g, k = reduce_axis((0, groups), "g"), reduce_axis((0, inner), "k")
+    g, k = te.reduce_axis((0, groups), "g"), te.reduce_axis((0, inner), "k")
 
     def group(i: Expr) -> Expr:
         is_before = select(last(g).astype("int64") <= i, const(1, "int64"), const(0, "int64"))
-        return sum_over(is_before, axis=g)
+        return te.sum(is_before, axis=g)
 
     of_row = compute((rows.shape[0],), group, f"{name}_group", "i")
 
     def product(i: Expr, j: Expr) -> Expr:
-        factor = matrices(lesser(of_row(i), groups - 1), k, j)
-        return sum_over(rows(i, k).astype(sums) * factor.astype(sums), axis=k).astype(dtype)
+        factor = matrices(te.min(of_row(i), groups - 1), k, j)
+        return te.sum(rows(i, k).astype(sums) * factor.astype(sums), axis=k).astype(dtype)
 
     products = compute((rows.shape[0], columns), product, f"{name}_product", "ij")
 
@@ -257,7 +255,7 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
     for letter in output:
         if letter not in extents or output.count(letter) > 1:
             raise error(f"einsum '{subscripts}': letter {letter} of the result is not once in it and in an operand")
-    over = {letter: reduce_axis((0, extents[letter]), letter) for letter in extents if letter not in output}
+    over = {letter: te.reduce_axis((0, extents[letter]), letter) for letter in extents if letter not in output}
     sums = sum_dtype(dtype)
 
     def element(*indices: Expr) -> Expr:
@@ -271,7 +269,7 @@ def einsum(subscripts: str, *tensors: Tensor, out_dtype: object = None, name: st
             factor = tensor(*places).astype(sums)
             product = factor if product is None else product * factor
         value = product if product is not None else given[0]()
-        return (sum_over(value, axis=list(over.values())) if over else value).astype(dtype)
+        return (te.sum(value, axis=list(over.values())) if over else value).astype(dtype)
 
     return compute([extents[letter] for letter in output], element, name, list(output))
 

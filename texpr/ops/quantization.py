@@ -11,6 +11,7 @@ from weft.dialects.graph_traits import Dequantizing, declare
 from weft.support.argument_types import shown
 from weft.support.narrow_floats import SMALL_FLOATS
 from weft.texpr import math
+from weft.texpr import reductions as te
 from weft.texpr.expr import (
     Expr,
     as_expr,
@@ -35,8 +36,6 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.convolution import conv1d, conv2d, conv3d
 from weft.texpr.ops.products import product_of
 from weft.texpr.ops.reductions import sum as sum_of
-from weft.texpr.reductions import max as greater_of
-from weft.texpr.reductions import min as lesser_of
 from weft.texpr.shapes import simplified
 from weft.texpr.tensor import Tensor
 
@@ -120,7 +119,7 @@ def quantize(
 
     def element(*i: Expr) -> Expr:
         steps = math.round(source(*i).astype(wide) / _at(factor, i, along, wide)) + _at(shift, i, along, wide)
-        return lesser_of(greater_of(steps, float(least(target))), float(greatest(target))).astype(target)
+        return te.min(te.max(steps, float(least(target))), float(greatest(target))).astype(target)
 
     return compute(source.shape, element, name)
 
@@ -186,7 +185,7 @@ def _requantized(
         first, second, result = (_at(factor, i, axis, "float32") for factor, axis in scale)
         steps = math.round(total(*i).astype("float32") * (first * second / result))
         steps = steps + _at(zero_point, i, None, "float32")
-        return lesser_of(greater_of(steps, float(least(dtype))), float(greatest(dtype))).astype(dtype)
+        return te.min(te.max(steps, float(least(dtype))), float(greatest(dtype))).astype(dtype)
 
     return compute(total.shape, element, name)
 

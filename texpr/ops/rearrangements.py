@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, error
 from weft.texpr.ops.arguments import (
     checked_axes,
@@ -18,8 +19,6 @@ from weft.texpr.ops.arguments import (
 )
 from weft.texpr.ops.convolution import checked_layout
 from weft.texpr.ops.transforms import flatten, moved, reshape, transpose
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
 from weft.texpr.shapes import Extent, agreed_quotient, items, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -125,8 +124,8 @@ def diagonal(data: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, *, n
 def _diagonal_length(rows: Extent, columns: Extent, down: int, right: int) -> Extent:
     if isinstance(rows, int) and isinstance(columns, int):
         return max(min(rows - down, columns - right), 0)
-    length = less(rows - down, columns - right)
-    return simplified(greater(length, 0) if down or right else length)
+    length = te.min(rows - down, columns - right)
+    return simplified(te.max(length, 0) if down or right else length)
 
 
 def meshgrid(*tensors: Tensor, indexing: str = "xy", name: str = "meshgrid") -> tuple[Tensor, ...]:

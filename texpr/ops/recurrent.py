@@ -19,6 +19,7 @@ from typing import Final
 
 from weft.dialects.graph_traits import Recurrent, declare
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import abs as absolute
@@ -35,10 +36,6 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.elementwise import cast as converted
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.tensor import Tensor
 
@@ -54,17 +51,17 @@ class _Activation:
 
 
 _ACTIVATIONS: Final[dict[str, _Activation]] = {
-    "relu": _Activation(lambda x, a, b: greater(x, 0.0)),
+    "relu": _Activation(lambda x, a, b: te.max(x, 0.0)),
     "sigmoid": _Activation(lambda x, a, b: sigmoid(x)),
     "tanh": _Activation(lambda x, a, b: tanh(x)),
     "affine": _Activation(lambda x, a, b: x * a + b, (1.0, 0.0)),
     "leaky_relu": _Activation(lambda x, a, b: select(x < 0.0, x * a, x), (0.01,)),
     "thresholded_relu": _Activation(lambda x, a, b: select(x > a, x, x * 0.0), (1.0,)),
     "scaled_tanh": _Activation(lambda x, a, b: tanh(x * b) * a, (1.0, 1.0)),
-    "hard_sigmoid": _Activation(lambda x, a, b: less(greater(x * a + b, 0.0), 1.0), (0.2, 0.5)),
+    "hard_sigmoid": _Activation(lambda x, a, b: te.min(te.max(x * a + b, 0.0), 1.0), (0.2, 0.5)),
     "elu": _Activation(lambda x, a, b: select(x < 0.0, expm1(x) * a, x), (1.0,)),
     "softsign": _Activation(lambda x, a, b: x / (absolute(x) + 1.0)),
-    "softplus": _Activation(lambda x, a, b: greater(x, 0.0) + log1p(exp(-absolute(x)))),
+    "softplus": _Activation(lambda x, a, b: te.max(x, 0.0) + log1p(exp(-absolute(x)))),
 }
 
 
@@ -228,7 +225,7 @@ class _Network:
         return h + self.hidden * gate if gate else h
 
     def limited(self, value: Expr) -> Expr:
-        return less(greater(value, -self.clip), self.clip) if self.clip else value
+        return te.min(te.max(value, -self.clip), self.clip) if self.clip else value
 
     def scan(self, scratch: Sequence[Extent], step: Callable[[Statements, _Block], None]) -> tuple[Tensor, ...]:
         """Outputs of all times, and last states; `step` has buffers of `scratch` elements."""
@@ -263,7 +260,7 @@ class _Network:
 
             begin = place * together
             is_whole = isinstance(batch, int) and batch % together == 0
-            count = together if is_whole else less(batch - begin, together)
+            count = together if is_whole else te.min(batch - begin, together)
             block = _Block(self, code, d, begin, count, step_at, as_expr(0))
             with block.sequences() as b:
                 for state, initial in zip(states, self.states, strict=True):
@@ -331,7 +328,7 @@ class _Block:
 
     def length(self, b: Expr) -> Expr:
         times, lengths = self.network.inputs.shape[0], self.network.lengths
-        return as_expr(times) if lengths is None else greater(less(lengths(b).astype("int64"), times), 0)
+        return as_expr(times) if lengths is None else te.max(te.min(lengths(b).astype("int64"), times), 0)
 
     @contextmanager
     def each(self) -> Generator[_Step]:
@@ -417,7 +414,7 @@ class _Block:
         scale.store(network.state_scale, *at.outer, 0)
         if not network.state_scale:
             with code.loop(network.hidden, "k") as k:
-                scale.store(greater(scale.load(*at.outer, 0), absolute(factor(k))), *at.outer, 0)
+                scale.store(te.max(scale.load(*at.outer, 0), absolute(factor(k))), *at.outer, 0)
             most = scale.load(*at.outer, 0)
             scale.store(select(most > 0.0, most / _MOST, 1.0), *at.outer, 0)
         with code.loop(network.hidden, "k") as k:
@@ -431,7 +428,7 @@ class _Block:
 
 
 def _steps(value: Expr, scale: Expr) -> Expr:
-    return less(greater(round(value / scale), -_MOST), _MOST)
+    return te.min(te.max(round(value / scale), -_MOST), _MOST)
 
 
 _MOST: Final = 127.0
@@ -589,10 +586,10 @@ def _inputs(
         return x
     times, batch, size = x.shape
     sums = wide if scale is None else "int32"
-    i = reduce_axis((0, size), "i")
+    i = te.reduce_axis((0, size), "i")
 
     def product(t: Expr, d: Expr, b: Expr, g: Expr) -> Expr:
-        return sum_over(x(t, b, i).astype(sums) * w(d, g, i).astype(sums), axis=i)
+        return te.sum(x(t, b, i).astype(sums) * w(d, g, i).astype(sums), axis=i)
 
     shape = (times, w.shape[0], batch, simplified(hidden * gates))
     totals = compute(shape, product, f"{name}_product", "tdbg")
@@ -624,7 +621,7 @@ def _part_of(
     def element(d: Expr, t: Expr, k: Expr, g: Expr, j: Expr) -> Expr:
         places = [t * columns + g, k * group + j]
         row, column = (
-            less(place, size - 1) if padded else place
+            te.min(place, size - 1) if padded else place
             for place, padded, (_, size) in zip(places, is_padded, ends, strict=True)
         )
         value = recurrence(d, first + row, column)

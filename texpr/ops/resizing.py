@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, Number, as_expr, error, is_float
 from weft.texpr.math import abs as absolute
 from weft.texpr.math import cast, const, select
@@ -23,11 +24,6 @@ from weft.texpr.ops.arguments import (
     variant,
 )
 from weft.texpr.ops.convolution import LETTERS, Laid, checked_layout
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, items, simplified
 from weft.texpr.tensor import Tensor
 
@@ -114,7 +110,7 @@ class _ResizedAxis:
                 return _SourceLine(0, 0, 1)
             case "pytorch_half_pixel" if not isinstance(size, int):
                 # a single element is the first
-                return _SourceLine(top * 2, (top - bottom) * less(size - 1, 1), bottom * 2)
+                return _SourceLine(top * 2, (top - bottom) * te.min(size - 1, 1), bottom * 2)
             case _:
                 return _SourceLine(top * 2, top - bottom, bottom * 2)
 
@@ -128,7 +124,7 @@ class _ResizedAxis:
         if isinstance(n, int) and isinstance(size, int):
             wide = max(Fraction(n, size), Fraction(1))
             return wide.numerator, wide.denominator
-        return simplified(greater(n, size)), size
+        return simplified(te.max(n, size)), size
 
 
 def cubic_weight(distance: Expr, a: float) -> Expr:
@@ -141,7 +137,7 @@ def cubic_weight(distance: Expr, a: float) -> Expr:
 
 def _linear_weight(distance: Expr, a: float) -> Expr:
     del a
-    return greater(1.0 - distance, 0.0)
+    return te.max(1.0 - distance, 0.0)
 
 
 _WEIGHTS: Mapping[str, tuple[int, Callable[[Expr, float], Expr]]] = {
@@ -168,7 +164,7 @@ class _Resizing:
             return None
         axis = self.axes[letter]
         numerator, divisor = axis.line(self.mode).at(index)
-        return all_of(numerator >= 0, numerator <= (axis.extent - 1) * divisor)
+        return te.all(numerator >= 0, numerator <= (axis.extent - 1) * divisor)
 
     def _or_extrapolated(self, value: Expr, letter: str, index: Expr) -> Expr:
         inside = self._inside(letter, index)
@@ -203,7 +199,7 @@ class _Resizing:
         side = simplified((reach * top + (bottom - 1)) // bottom)  # on each side of a coordinate
         start, count = 1 - side, 2 * side
         is_normalized = self.antialias or self.exclude_outside
-        tap = reduce_axis((0, count), "t")
+        tap = te.reduce_axis((0, count), "t")
         letters = source.layout
 
         def element(*indices: Expr) -> Expr:
@@ -216,11 +212,11 @@ class _Resizing:
                 place = floor + offset
                 weight = weigh(_scaled(distance, bottom, top), self.a)
                 if self.exclude_outside:
-                    weight = select(all_of(place >= 0, place < axis.extent), weight, 0.0)
+                    weight = select(te.all(place >= 0, place < axis.extent), weight, 0.0)
                 return weight, source.at({**at, c: _within(place, axis.extent)}).astype(wide) * weight
 
             if self.antialias:
-                weight, product = (sum_over(value, axis=tap) for value in term(tap))
+                weight, product = (te.sum(value, axis=tap) for value in term(tap))
             else:
                 weights, products = zip(*map(term, range(2 * reach)), strict=True)
                 weight, product = _total(weights), _total(products)
@@ -245,11 +241,11 @@ def _scaled(value: Expr, top: Extent, bottom: Extent) -> Expr:
 
 
 def _at_least(extent: Extent, least: int) -> Extent:
-    return max(extent, least) if isinstance(extent, int) else greater(extent, least)
+    return max(extent, least) if isinstance(extent, int) else te.max(extent, least)
 
 
 def _within(place: Expr, extent: Extent) -> Expr:
-    return greater(less(place, extent - 1), 0)
+    return te.max(te.min(place, extent - 1), 0)
 
 
 def _parts(place: tuple[Expr, Extent], dtype: str) -> tuple[Expr, Expr]:

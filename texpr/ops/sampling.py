@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import abs as absolute
@@ -27,11 +28,6 @@ from weft.texpr.ops.convolution import windows
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.reductions import float_of
 from weft.texpr.ops.resizing import METHODS, cubic_weight
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, agree, agreed_quotient, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -59,14 +55,14 @@ class _Line:
             place = self._reflected(place)
         if self._padding == "zeros":
             return place
-        return select(place > 0.0, less(place, self._last), 0.0)
+        return select(place > 0.0, te.min(place, self._last), 0.0)
 
     def _reflected(self, place: Expr) -> Expr:
         """A reflection at the first and last elements, or half an element outside."""
         low = const(0.0 if self._align_corners else -0.5, self._dtype)
         span = self._last if self._align_corners else self._count
         # one element has a span of 0
-        span = greater(span, 1e-30)
+        span = te.max(span, 1e-30)
         distance = absolute(place - low)
         times = floor(distance / span)
         rest = distance - times * span
@@ -75,10 +71,10 @@ class _Line:
 
     def index(self, place: Expr) -> tuple[Expr, Expr]:
         """A whole position's index, and whether it is in range; NaN never is."""
-        safe = select(place >= 0.0, less(place, self._last), 0.0)
+        safe = select(place >= 0.0, te.min(place, self._last), 0.0)
         inside = (place >= 0.0) & (place <= self._last)
         # as an integer too, for range analyses
-        return greater(less(safe.astype("int64"), self.extent - 1), 0), inside
+        return te.max(te.min(safe.astype("int64"), self.extent - 1), 0), inside
 
 
 def grid_sample(
@@ -198,18 +194,18 @@ def roi_align(
     def write(code: Statements, indices: Sequence[Expr], result: Written) -> None:
         r, c, i, j = indices
         position = {"y": i, "x": j}
-        batch = greater(less(images(r).astype("int64"), image.shape[0] - 1), 0)
+        batch = te.max(te.min(images(r).astype("int64"), image.shape[0] - 1), 0)
         channel = (c * height + i) * width + j if position_sensitive else c
         starts, sizes, counts = dict[str, Expr](), dict[str, Expr](), dict[str, Expr]()
         for axis, (first, last) in corners.items():
             shift = 0.5 if aligned else 0.0
             start = regions(r, first).astype(wide) * scale - shift
             length = regions(r, last).astype(wide) * scale - shift - start
-            length = length if aligned else greater(length, 1.0)
+            length = length if aligned else te.max(length, 1.0)
             size = length / float(bins[axis])
             starts[axis] = start + cast(position[axis], wide) * size
             # NaN has no points; the bound keeps the conversion in range
-            whole = select(size > 0.0, less(ceil(size), 16777216.0), 0.0)
+            whole = select(size > 0.0, te.min(ceil(size), 16777216.0), 0.0)
             counts[axis] = const(ratio, "int64") if ratio else whole.astype("int64")
             sizes[axis] = size
         total = cast(counts["y"] * counts["x"], wide)
@@ -225,9 +221,9 @@ def roi_align(
                 lambda y, x: image(batch, channel, y, x).astype(wide), extents, point("y", p), point("x", q), mode
             )
             known = result.load(*indices)
-            result.store(greater(known, value) if mode == "max" else known + value, *indices)
+            result.store(te.max(known, value) if mode == "max" else known + value, *indices)
         if mode == "avg":
-            result.store(result.load(*indices) / greater(total, 1.0), *indices)
+            result.store(result.load(*indices) / te.max(total, 1.0), *indices)
         else:
             result.store(select(total > 0.0, result.load(*indices), 0.0), *indices)
 
@@ -288,27 +284,27 @@ def roi_pool(
 
     def write(code: Statements, indices: Sequence[Expr], result: Written) -> None:
         r, c, i, j = indices
-        batch = greater(less(images(r).astype("int64"), image.shape[0] - 1), 0)
+        batch = te.max(te.min(images(r).astype("int64"), image.shape[0] - 1), 0)
         channel = c if is_max else (c * height + i) * width + j
         begins, counts = list[Expr](), list[Expr]()
         for axis, (position, bins) in enumerate(((i, height), (j, width))):
             start, end = (_rounded(regions(r, at).astype(wide) * scale) for at in (1 - axis, 3 - axis))
-            length = greater(end - start + (1.0 if is_max else 0.0), 1.0)
+            length = te.max(end - start + (1.0 if is_max else 0.0), 1.0)
             size = length / float(bins)
             last = float_of(image.shape[2 + axis], wide) - (0.0 if is_max else 1.0)
             ends = (floor(cast(position, wide) * size), ceil((cast(position, wide) + 1.0) * size))
             # NaN is position 0.
-            first, past = (select(place + start > 0.0, less(place + start, last), 0.0) for place in ends)
+            first, past = (select(place + start > 0.0, te.min(place + start, last), 0.0) for place in ends)
             begins.append(first.astype("int64"))
-            counts.append(greater(past - first, 0.0).astype("int64"))
+            counts.append(te.max(past - first, 0.0).astype("int64"))
         total = cast(counts[0] * counts[1], wide)
         result.store(select(total > 0.0, const(-inf if is_max else 0.0, wide), 0.0), *indices)
         with code.loop(counts[0], "p") as p, code.loop(counts[1], "q") as q:
             value = image(batch, channel, begins[0] + p, begins[1] + q).astype(wide)
             known = result.load(*indices)
-            result.store(greater(known, value) if is_max else known + value, *indices)
+            result.store(te.max(known, value) if is_max else known + value, *indices)
         if not is_max:
-            result.store(result.load(*indices) / greater(total, 1.0), *indices)
+            result.store(result.load(*indices) / te.max(total, 1.0), *indices)
 
     shape = (regions.shape[0], channels, height, width)
     label = name if wide == dtype else f"{name}_wide"
@@ -330,18 +326,18 @@ def _between(read: Callable[[Expr, Expr], Expr], extents: dict[str, Extent], y: 
     """
     dtype = y.dtype
     ends = {axis: float_of(extent, dtype) for axis, extent in extents.items()}
-    inside = all_of(y >= -1.0, y <= ends["y"], x >= -1.0, x <= ends["x"])
+    inside = te.all(y >= -1.0, y <= ends["y"], x >= -1.0, x <= ends["x"])
     taps: dict[str, list[tuple[Expr, Expr]]] = {}
     for axis, place in (("y", y), ("x", x)):
-        place = select(place > 0.0, less(place, ends[axis] - 1.0), 0.0)
+        place = select(place > 0.0, te.min(place, ends[axis] - 1.0), 0.0)
         first = place.astype("int64")
         part = place - cast(first, dtype)
         last = extents[axis] - 1
-        taps[axis] = [(greater(less(first, last), 0), 1.0 - part), (greater(less(first + 1, last), 0), part)]
+        taps[axis] = [(te.max(te.min(first, last), 0), 1.0 - part), (te.max(te.min(first + 1, last), 0), part)]
     terms = [read(row, column) * (down * right) for row, down in taps["y"] for column, right in taps["x"]]
     value = terms[0]
     for term in terms[1:]:
-        value = greater(value, term) if mode == "max" else value + term
+        value = te.max(value, term) if mode == "max" else value + term
     return if_then_else(inside, value, const(0.0, dtype))
 
 
@@ -417,12 +413,12 @@ def deform_conv2d(
 
     sampled = compute((batch, channels, *sizes, *places), column, f"{name}_columns")
     rc, ri, rj = (
-        reduce_axis((0, extent), label) for extent, label in zip((inputs, *sizes), ("rc", "ri", "rj"), strict=True)
+        te.reduce_axis((0, extent), label) for extent, label in zip((inputs, *sizes), ("rc", "ri", "rj"), strict=True)
     )
 
     def element(n: Expr, o: Expr, y: Expr, x: Expr) -> Expr:
         c = rc if parts == 1 else o // filters * inputs + rc
         product = sampled(n, c, ri, rj, y, x) * kernel(o, rc, ri, rj).astype(wide)
-        return sum_over(product, axis=[rc, ri, rj]).astype(dtype)
+        return te.sum(product, axis=[rc, ri, rj]).astype(dtype)
 
     return compute((batch, outputs, *places), element, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import BinaryKind, Expr, ExprLike, binary, error
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.ops.arguments import (
@@ -22,8 +23,6 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.elementwise import cast as converted
 from weft.texpr.ops.indexing import bounded, check_within, checked_mode
 from weft.texpr.ops.transforms import broadcast_to
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as lesser
 from weft.texpr.shapes import Extent, agree, is_empty, is_same, product, shape_text
 from weft.texpr.tensor import Tensor
 
@@ -209,7 +208,7 @@ def max_unpool(
             result.store(False if source.dtype == "bool" else 0, *outer, *at)
         with code.loops(source.shape[2:], names) as at:
             place = places(*outer, *at).astype("int64")
-            place = greater(lesser(place, product(sizes) - 1), 0)
+            place = te.max(te.min(place, product(sizes) - 1), 0)
             coordinates: list[Expr] = []
             for size in reversed(sizes):
                 coordinates.insert(0, place % size)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, ExprLike, Number, bits, error, is_float, reinterpret
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import if_then_else, isnan, select
@@ -26,8 +27,6 @@ from weft.texpr.ops.arguments import (
 from weft.texpr.ops.rearrangements import moveaxis
 from weft.texpr.ops.sorting import argsort, order_of_rows
 from weft.texpr.ops.transforms import flatten, reshape
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as lesser
 from weft.texpr.shapes import Extent, agree, at_most, is_empty, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -115,10 +114,10 @@ def compress(
     count_of = _size("compress", size, [given])
     places, count = nonzero(chosen, count_of if isinstance(count_of, int) else None, name=f"{name}_places")
     fill = constant(fill_value, source.dtype)
-    last = extent - 1 if isinstance(extent, int) else greater(extent - 1, 0)
+    last = extent - 1 if isinstance(extent, int) else te.max(extent - 1, 0)
 
     def element(*i: Expr) -> Expr:
-        place = lesser(places(0, i[along]), last)
+        place = te.min(places(0, i[along]), last)
         return if_then_else(i[along] < count(), source(*i[:along], place, *i[along + 1 :]), fill)
 
     shape = [*source.shape[:along], count_of, *source.shape[along + 1 :]]
@@ -176,7 +175,7 @@ def unique(
             indices.store(0, k)
             counts.store(0, k)
         with code.loop(extent, "k") as k:
-            place, before = order(k), order(greater(k - 1, 0))
+            place, before = order(k), order(te.max(k - 1, 0))
             is_new.store(k == 0)
             with code.loops(columns, names) as c, code.when(differs(source(before, *c), source(place, *c))):
                 is_new.store(constant(True, "bool"))
@@ -253,7 +252,7 @@ def nms(
 
     overlap = number(iou_threshold, "iou_threshold", dtype)
     least = None if score_threshold is None else number(score_threshold, "score_threshold", dtype)
-    most = room if limit is None else lesser(number(limit, "limit", "int64"), room)
+    most = room if limit is None else te.min(number(limit, "limit", "int64"), room)
 
     width = bits(dtype)
     code_of_rank = f"int{width}"
@@ -283,20 +282,20 @@ def nms(
             """Compute the greatest rank of a group."""
             best.store(taken, *at, group)
             with code.loop(_GROUP, "k") as k:
-                best.store(greater(best.load(*at, group), rank.load(*at, group * _GROUP + k)), *at, group)
+                best.store(te.max(best.load(*at, group), rank.load(*at, group * _GROUP + k)), *at, group)
 
         def find(size: ExprLike, of: Callable[[Expr], Expr]) -> Expr:
             """The first of `size` places whose rank is the greatest."""
             place.store(0, *at)
             with code.loop(size, "k") as k:
                 found = select(of(k) == greatest.load(*at), (size - k).astype("int64"), constant(0, "int64"))
-                place.store(greater(place.load(*at), found), *at)
+                place.store(te.max(place.load(*at), found), *at)
             return size - place.load(*at)
 
         def is_suppressed(begins: Sequence[Expr], ends: Sequence[Expr], area: Expr, k: Expr) -> Expr:
             zero = constant(0, dtype)
             sides = [
-                greater(lesser(end, corners.load(*at, axis + 2, k)) - greater(begin, corners.load(*at, axis, k)), zero)
+                te.max(te.min(end, corners.load(*at, axis + 2, k)) - te.max(begin, corners.load(*at, axis, k)), zero)
                 for axis, (begin, end) in enumerate(zip(begins, ends, strict=True))
             ]
             shared = sides[0] * sides[1]
@@ -311,7 +310,7 @@ def nms(
             worst.store(0, *at)
             with code.loop(here, "c") as c:
                 found = select(is_suppressed(begins, ends, area, c), constant(1, dtype), constant(0, dtype))
-                worst.store(greater(worst.load(*at), found), *at)
+                worst.store(te.max(worst.load(*at), found), *at)
             with code.when(worst.load(*at) == constant(0, dtype)):
                 kept.store(box, *at, here)
                 for corner, value in enumerate([*box_corners, area]):
@@ -331,7 +330,7 @@ def nms(
         with code.loop(extent, "k"), code.when((count.load(*at) < most) & (greatest.load(*at) > taken)):
             greatest.store(taken, *at)
             with code.loop(groups, "group") as group:
-                greatest.store(greater(greatest.load(*at), best.load(*at, group)), *at)
+                greatest.store(te.max(greatest.load(*at), best.load(*at, group)), *at)
             with code.when(greatest.load(*at) > taken):
                 group = find(groups, lambda k: best.load(*at, k))
                 box = group * _GROUP + find(_GROUP, lambda k: rank.load(*at, group * _GROUP + k))

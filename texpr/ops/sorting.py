@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import BinaryKind, Expr, ExprLike, IterVar, as_expr, binary, error, is_float
 from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.math import clz, const, equal, if_then_else, isnan, select
@@ -20,10 +21,6 @@ from weft.texpr.ops.arguments import (
     ranked,
     result_dtype,
 )
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as lesser
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, assume_at_most
 from weft.texpr.tensor import Tensor
 
@@ -77,13 +74,13 @@ def order_by(
             old = p % 2
             with code.loop(extent, "k") as k:
                 start = k - (k & (width * 2 - 1))
-                middle, end = lesser(start + width, extent), lesser(start + width * 2, extent)
+                middle, end = te.min(start + width, extent), te.min(start + width * 2, extent)
                 with code.when(k == start):
                     cursors.store(start, *indices, 0)
                     cursors.store(middle, *indices, 1)
                 left, right = cursors.load(*indices, 0), cursors.load(*indices, 1)
-                one = runs.load(old, *at(lesser(left, extent - 1)))
-                other = runs.load(old, *at(lesser(right, extent - 1)))
+                one = runs.load(old, *at(te.min(left, extent - 1)))
+                other = runs.load(old, *at(te.min(right, extent - 1)))
                 if columns is None:
                     wins = is_before([s(*at(other)) for s in sources], [s(*at(one)) for s in sources])
                 else:
@@ -220,11 +217,11 @@ def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "m
     source, along = _checked("mode", data, axis)
     check_nonempty("mode", source, [along])
     extent = source.shape[along]
-    other = reduce_axis((0, extent), "k")
+    other = te.reduce_axis((0, extent), "k")
 
     def count(*i: Expr) -> Expr:
         is_equal = equal(source(*i), source(*i[:along], other, *i[along + 1 :]))
-        return sum_over(select(is_equal, const(1, "int64"), const(0, "int64")), axis=other)
+        return te.sum(select(is_equal, const(1, "int64"), const(0, "int64")), axis=other)
 
     frequency = compute(source.shape, count, f"{name}_frequency")
     kept = [1] if keepdims else []
@@ -234,24 +231,24 @@ def mode(data: Tensor, axis: int = -1, keepdims: bool = False, *, name: str = "m
         return (*i[:along], at, *i[along + len(kept) :])
 
     def over() -> IterVar:
-        return reduce_axis((0, extent), "k")
+        return te.reduce_axis((0, extent), "k")
 
     def most(*i: Expr) -> Expr:
         k = over()
-        return greater(frequency(*line(i, k)), axis=k)
+        return te.max(frequency(*line(i, k)), axis=k)
 
     highest = compute(shape, most, f"{name}_count")
 
     def value(*i: Expr) -> Expr:
         k = over()
-        return lesser(source(*line(i, k)), axis=k, where=equal(frequency(*line(i, k)), highest(*i)))
+        return te.min(source(*line(i, k)), axis=k, where=equal(frequency(*line(i, k)), highest(*i)))
 
     values = compute(shape, value, f"{name}_values")
 
     def place(*i: Expr) -> Expr:
         k = over()
         is_mode = equal(frequency(*line(i, k)), highest(*i)) & equal(source(*line(i, k)), values(*i))
-        return greater(select(is_mode, k.astype("int64"), const(0, "int64")), axis=k)
+        return te.max(select(is_mode, k.astype("int64"), const(0, "int64")), axis=k)
 
     return values, compute(shape, place, f"{name}_indices")
 
@@ -278,7 +275,7 @@ def searchsorted(
         place: Expr = const(0, "int64")
         for power in reversed(powers):
             further = place + (1 << power)
-            known = line(lesser(further, extent) - 1)
+            known = line(te.min(further, extent) - 1)
             behind = precedes(known, value, False) if side == "left" else ~precedes(value, known, False)
             place = select((further <= extent) & behind, further, place)
         return place.astype(result)

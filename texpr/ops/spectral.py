@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, as_expr, error
 from weft.texpr.math import cast, cos, select, sin
 from weft.texpr.ops.arguments import (
@@ -18,9 +19,6 @@ from weft.texpr.ops.arguments import (
     sum_dtype,
 )
 from weft.texpr.ops.reductions import float_of
-from weft.texpr.reductions import min as less
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import Extent, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -90,17 +88,17 @@ def dft(
     period = whole if length is None else _length(length, "dft: length")
     taps = extent
     if length is not None:
-        taps = simplified(less(as_expr(extent), simplified(period // 2 + 1) if is_real else period))
+        taps = simplified(te.min(as_expr(extent), simplified(period // 2 + 1) if is_real else period))
     wide = sum_dtype(source.dtype)
     rows = simplified(period // 2 + 1) if onesided and not inverse else period
     roots = _roots(rows, period, taps, inverse, wide, f"{name}_roots")
-    n, p = reduce_axis((0, taps), "n"), reduce_axis((0, parts), "p")
+    n, p = te.reduce_axis((0, taps), "n"), te.reduce_axis((0, parts), "p")
 
     def element(*i: Expr) -> Expr:
         value = source(*i[:along], n, *i[along + 1 : -1], p).astype(wide)
         if is_real:  # the other frequencies are their conjugates
             value = select((n > 0) & (n * 2 < period), value * 2.0, value)
-        total = sum_over(value * roots(i[along], n, p, i[-1]), axis=[n, p])
+        total = te.sum(value * roots(i[along], n, p, i[-1]), axis=[n, p])
         return (total / float_of(period, wide) if inverse else total).astype(source.dtype)
 
     shape = (*source.shape[:along], rows, *source.shape[along + 1 : -1], 1 if is_real else 2)
@@ -154,11 +152,11 @@ def stft(
             return whole(k, n, p, q) * weights(n).astype(wide)
 
         roots = compute(shape, weighted, f"{name}_window", "knpq")
-    n, p = reduce_axis((0, size), "n"), reduce_axis((0, parts), "p")
+    n, p = te.reduce_axis((0, size), "n"), te.reduce_axis((0, parts), "p")
 
     def element(b: Expr, f: Expr, k: Expr, q: Expr) -> Expr:
         value = source(b, f * step + n, p).astype(wide)
-        return sum_over(value * roots(k, n, p, q), axis=[n, p]).astype(source.dtype)
+        return te.sum(value * roots(k, n, p, q), axis=[n, p]).astype(source.dtype)
 
     frames = simplified((extent - size) // step + 1)
     return compute((source.shape[0], frames, rows, 2), element, name, "bfkq")

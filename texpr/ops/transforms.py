@@ -9,6 +9,7 @@ from typing import TypeAlias, cast
 
 from weft.dialects.graph_traits import Repeating, ViewLike, declare
 from weft.support.argument_types import shown
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, ExprLike, Number, as_expr, error
 from weft.texpr.math import if_then_else
 from weft.texpr.ops.arguments import (
@@ -28,9 +29,6 @@ from weft.texpr.ops.arguments import (
     one_dtype,
     read_broadcast,
 )
-from weft.texpr.reductions import all as all_of
-from weft.texpr.reductions import max as greater
-from weft.texpr.reductions import min as less
 from weft.texpr.shapes import (
     Extent,
     agree,
@@ -456,21 +454,21 @@ def _is_padded(border: Border) -> bool:
 
 def _edge(place: Expr, extent: Extent, border: int | None) -> Expr:
     del border
-    return less(greater(place, 0), extent - 1)
+    return te.min(te.max(place, 0), extent - 1)
 
 
 def _reflected(place: Expr, extent: Extent, border: int | None) -> Expr:
     if isinstance(extent, int) and border is not None and border >= extent:
         place = place % max(2 * extent - 2, 1)
-    inside = greater(place, 0 - place)
-    return less(inside, (extent - 1) * 2 - inside)
+    inside = te.max(place, 0 - place)
+    return te.min(inside, (extent - 1) * 2 - inside)
 
 
 def _symmetric(place: Expr, extent: Extent, border: int | None) -> Expr:
     if isinstance(extent, int) and border is not None and border > extent:
         place = place % (2 * extent)
-    inside = greater(place, -1 - place)
-    return less(inside, extent * 2 - 1 - inside)
+    inside = te.max(place, -1 - place)
+    return te.min(inside, extent * 2 - 1 - inside)
 
 
 _COPIES: Mapping[str, Callable[[Expr, Extent, int | None], Expr]] = {
@@ -517,7 +515,7 @@ def constant_border(source: Tensor, borders: Sequence[Border], value: Number, na
             index if is_same(before, 0) else index - before for index, (before, _) in zip(indices, borders, strict=True)
         ]
         value_inside = source(*places)
-        return if_then_else(all_of(*inside), value_inside, constant(value, source.dtype)) if inside else value_inside
+        return if_then_else(te.all(*inside), value_inside, constant(value, source.dtype)) if inside else value_inside
 
     return compute(_padded_shape(source, borders), element, name)
 

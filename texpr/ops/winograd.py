@@ -10,13 +10,12 @@ import numpy as np
 from numpy.polynomial.polynomial import polyfromroots
 from numpy.typing import NDArray
 
+from weft.texpr import reductions as te
 from weft.texpr.expr import Expr, error
 from weft.texpr.math import select
 from weft.texpr.ops.arguments import compute, floating, product_dtype, ranked, sum_dtype
 from weft.texpr.ops.convolution import windows
 from weft.texpr.ops.transforms import constant_border
-from weft.texpr.reductions import reduce_axis
-from weft.texpr.reductions import sum as sum_over
 from weft.texpr.shapes import is_same, shape_text, simplified
 from weft.texpr.tensor import Tensor
 
@@ -90,7 +89,7 @@ def conv2d_winograd(
 
     def products_of_tile(n: Expr, b: Expr, i: Expr, j: Expr, y: Expr, x: Expr, f: Expr) -> Expr:
         factor = kernel(b, i, j, rb, rc, f).astype(wide)
-        return sum_over(transformed(n, i, j, rb, y, x, rc) * factor, axis=[rb, rc])
+        return te.sum(transformed(n, i, j, rb, y, x, rc) * factor, axis=[rb, rc])
 
     def rows_of_results(n: Expr, b: Expr, y: Expr, x: Expr, i: Expr, j: Expr, f: Expr) -> Expr:
         return _chosen(i, _results([products(n, b, k, j, y, x, f) for k in range(size)], SQUARES[tile]))
@@ -99,7 +98,7 @@ def conv2d_winograd(
         row = [sums(n, b, h // tile, w // tile, h % tile, k, f) for k in range(size)]
         return _chosen(w % tile, _results(row, SQUARES[tile])).astype(dtype)
 
-    rb, rc = reduce_axis((0, blocks), "rb"), reduce_axis((0, channels), "rc")
+    rb, rc = te.reduce_axis((0, blocks), "rb"), te.reduce_axis((0, channels), "rc")
     rows = compute([batch, blocks, *tiles, size, size, channels], rows_of_data, f"{name}_rows", list("nbyxijc"))
     transformed = compute([batch, size, size, blocks, *tiles, channels], data_of_tile, f"{name}_data", list("nijbyxc"))
     shape = [batch, filters[0], size, size, *tiles, filters[1]]

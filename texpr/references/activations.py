@@ -23,7 +23,7 @@ def softplus(data: Array, beta: float = 1.0, threshold: float = math.inf) -> Arr
     return np.where(data * beta > threshold, data, np.logaddexp(data * beta, 0) / beta)
 
 
-def silu(data: Array, alpha: float = 1.0) -> Array:
+def silu(data: Array, alpha: float) -> Array:
     return data * sigmoid(data * alpha)
 
 
@@ -39,7 +39,7 @@ def hardswish(data: Array) -> Array:
     return data * hardsigmoid(data)
 
 
-def leaky_relu(data: Array, alpha: float = 0.01) -> Array:
+def leaky_relu(data: Array, alpha: float) -> Array:
     return np.where(data > 0, data, data * alpha)
 
 
@@ -47,7 +47,7 @@ def elu(data: Array, alpha: float = 1.0, scale: float = 1.0, input_scale: float 
     return np.where(data > 0, data, np.expm1(data * input_scale) * alpha) * scale
 
 
-def gelu(data: Array, approximate: str = "none") -> Array:
+def gelu(data: Array, approximate: str) -> Array:
     if approximate == "tanh":
         return 0.5 * data * (1 + np.tanh(math.sqrt(2 / math.pi) * (data + 0.044715 * data**3)))
     return 0.5 * data * (1 + erf(data / math.sqrt(2)))
@@ -61,19 +61,19 @@ def log_sigmoid(data: Array) -> Array:
     return -np.logaddexp(0, -data)
 
 
-def celu(data: Array, alpha: float = 1.0) -> Array:
+def celu(data: Array, alpha: float) -> Array:
     return np.where(data > 0, data, np.expm1(data / alpha) * alpha)
 
 
-def selu(data: Array, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Array:
+def selu(data: Array, alpha: float, gamma: float) -> Array:
     return elu(data, alpha) * gamma
 
 
-def thresholded_relu(data: Array, alpha: float = 1.0) -> Array:
+def thresholded_relu(data: Array, alpha: float) -> Array:
     return np.where(data > alpha, data, 0)
 
 
-def shrink(data: Array, lambd: float = 0.5, bias: float = 0.0) -> Array:
+def shrink(data: Array, lambd: float, bias: float) -> Array:
     return np.where(data < -lambd, data + bias, np.where(data > lambd, data - bias, 0))
 
 

@@ -63,13 +63,13 @@ def _convolution(rank: int) -> Callable[..., Array]:
     def convolution(
         data: Array,
         weight: Array,
-        strides: Ints = 1,
-        padding: Any = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        data_layout: str = "NC" + space,
-        kernel_layout: str = "",
-        out_dtype: str | None = None,
+        strides: Ints,
+        padding: Any,
+        dilation: Ints,
+        groups: int,
+        data_layout: str,
+        kernel_layout: str,
+        out_dtype: str | None,
     ) -> Array:
         x, w = accumulator(out_dtype, data, weight)
         default = "OI" + space if data_layout.index("C") == 1 else space + "IO"
@@ -101,13 +101,7 @@ conv1d, conv2d, conv3d = _convolution(1), _convolution(2), _convolution(3)
 
 
 def depthwise_conv2d(
-    data: Array,
-    weight: Array,
-    strides: Ints = 1,
-    padding: Any = 0,
-    dilation: Ints = 1,
-    data_layout: str = "NCHW",
-    out_dtype: str | None = None,
+    data: Array, weight: Array, strides: Ints, padding: Any, dilation: Ints, data_layout: str, out_dtype: str | None
 ) -> Array:
     x, w = accumulator(out_dtype, data, weight)
     tile = data.shape[-1]
@@ -125,14 +119,14 @@ def _transposed(rank: int) -> Callable[..., Array]:
     def transposed(
         data: Array,
         weight: Array,
-        strides: Ints = 1,
-        padding: Any = 0,
-        output_padding: Ints = 0,
-        dilation: Ints = 1,
-        groups: int = 1,
-        data_layout: str = "NC" + space,
-        kernel_layout: str = "",
-        out_dtype: str | None = None,
+        strides: Ints,
+        padding: Any,
+        output_padding: Ints,
+        dilation: Ints,
+        groups: int,
+        data_layout: str,
+        kernel_layout: str,
+        out_dtype: str | None,
     ) -> Array:
         x, w = accumulator(out_dtype, data, weight)
         default = "IO" + space if data_layout.index("C") == 1 else space + "IO"

@@ -23,25 +23,21 @@ def _scan(
     return np.flip(found, along) if reverse else found
 
 
-def cumsum(
-    data: Array, axis: int | None = None, dtype: str | None = None, exclusive: bool = False, reverse: bool = False
-) -> Array:
+def cumsum(data: Array, axis: int | None, dtype: str | None, exclusive: bool, reverse: bool) -> Array:
     return _scan(np.add, 0, data, axis, dtype, exclusive, reverse)
 
 
-def cumprod(
-    data: Array, axis: int | None = None, dtype: str | None = None, exclusive: bool = False, reverse: bool = False
-) -> Array:
+def cumprod(data: Array, axis: int | None, dtype: str | None, exclusive: bool, reverse: bool) -> Array:
     return _scan(np.multiply, 1, data, axis, dtype, exclusive, reverse)
 
 
-def cummax(data: Array, axis: int | None = None, reverse: bool = False) -> Array:
+def cummax(data: Array, axis: int | None, reverse: bool) -> Array:
     return _scan(np.maximum, 0, data, axis, None, False, reverse)
 
 
-def cummin(data: Array, axis: int | None = None, reverse: bool = False) -> Array:
+def cummin(data: Array, axis: int | None, reverse: bool) -> Array:
     return _scan(np.minimum, 0, data, axis, None, False, reverse)
 
 
-def logcumsumexp(data: Array, axis: int = -1) -> Array:
+def logcumsumexp(data: Array, axis: int) -> Array:
     return np.logaddexp.accumulate(data, axis)

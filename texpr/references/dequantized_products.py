@@ -34,12 +34,12 @@ def dequantized_matmul(
     data: Array,
     weight: Array,
     scale: Array,
-    zero_point: Array | None = None,
-    bias: Array | None = None,
-    bits: int = 4,
-    group_size: int = 32,
-    columns: int | None = None,
-    compute_dtype: str | None = None,
+    zero_point: Array | None,
+    bias: Array | None,
+    bits: int,
+    group_size: int,
+    columns: int | None,
+    compute_dtype: str | None,
 ) -> Array:
     stored, factor, shift = weight, scale, zero_point
     if weight.ndim > 2:

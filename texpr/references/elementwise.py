@@ -16,28 +16,20 @@ from weft.texpr.references.arguments import Array, array_dtype
 erf: Final[Callable[[Array], Array]] = np.vectorize(math.erf, otypes=[np.float64])
 
 
-def reciprocal(data: Array) -> Array:
-    return 1 / data
-
-
 def rsqrt(data: Array) -> Array:
     return 1 / np.sqrt(data)
 
 
-def sign(data: Array, keep_nan: bool = True) -> Array:
+def sign(data: Array, keep_nan: bool) -> Array:
     found = np.sign(data)
     return found if keep_nan else np.where(found == found, found, np.zeros_like(found))
 
 
-def round(data: Array, decimals: int = 0) -> Array:
-    return np.round(data, decimals)
-
-
-def isinf(data: Array, detect_negative: bool = True, detect_positive: bool = True) -> Array:
+def isinf(data: Array, detect_negative: bool, detect_positive: bool) -> Array:
     return (np.isneginf(data) & detect_negative) | (np.isposinf(data) & detect_positive)
 
 
-def nan_to_num(data: Array, nan: float = 0.0, posinf: float = math.inf, neginf: float = -math.inf) -> Array:
+def nan_to_num(data: Array, nan: float, posinf: float, neginf: float) -> Array:
     return np.nan_to_num(data, True, nan, posinf, neginf)
 
 
@@ -95,6 +87,6 @@ def fma(x: Array, y: Array, z: Array) -> Array:
     return x * y + z
 
 
-def clip(data: Array, a_min: float | None = None, a_max: float | None = None) -> Array:
+def clip(data: Array, a_min: float | None, a_max: float | None) -> Array:
     lowest = data if a_min is None else np.maximum(data, np.asarray(a_min).astype(data.dtype))
     return lowest if a_max is None else np.minimum(lowest, np.asarray(a_max).astype(data.dtype))

@@ -77,6 +77,6 @@ zeta: Final = _of_numbers(_zeta)
 polygamma: Final = _of_numbers(_polygamma)
 
 
-def igamma(a: Array, x: Array, complement: bool = False) -> Array:
+def igamma(a: Array, x: Array, complement: bool) -> Array:
     lower = _of_numbers(_igamma)(a, x)
     return 1 - lower if complement else lower

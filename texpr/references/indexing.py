@@ -10,7 +10,7 @@ import numpy as np
 from weft.texpr.references.arguments import Array, array_dtype, each, listed
 
 
-def strided_slice(data: Array, begin: Any, end: Any, strides: Any = 1, axes: Sequence[int] | None = None) -> Array:
+def strided_slice(data: Array, begin: Any, end: Any, strides: Any, axes: Sequence[int] | None) -> Array:
     firsts, lasts = listed(begin), listed(end)
     steps = each(strides, len(firsts))
     parts = [slice(None)] * data.ndim
@@ -31,40 +31,33 @@ def places_in(indices: Array, extent: int, mode: str) -> Array:
     return np.mod(indices, extent) if mode == "wrap" else np.clip(indices, 0, extent - 1)
 
 
-def bound_indices(indices: Array, shape: Sequence[int], wrap: bool = False, checked: bool = False) -> Array:
+def bound_indices(indices: Array, shape: Sequence[int], wrap: bool, checked: bool) -> Array:
     wide = indices.astype(np.int64)
     if checked:
         return np.where(wide < 0, wide + shape[0], wide) if wrap else wide
     return places_in(wide, shape[0], "wrap" if wrap else "clip")
 
 
-def take(data: Array, indices: Array, axis: int | None = None, mode: str = "clip") -> Array:
+def take(data: Array, indices: Array, axis: int | None, mode: str) -> Array:
     source, along = (data.reshape(-1), 0) if axis is None else (data, axis)
     return np.take(source, places_in(indices, source.shape[along], mode), along)
 
 
-def gather(data: Array, axis: int, indices: Array, mode: str = "clip") -> Array:
+def gather(data: Array, axis: int, indices: Array, mode: str) -> Array:
     along = axis % data.ndim
     first = data[tuple(slice(None if d == along else extent) for d, extent in enumerate(indices.shape))]
     return np.take_along_axis(first, places_in(indices, data.shape[along], mode), along)
 
 
-def take_along_axis(data: Array, indices: Array, axis: int = -1, mode: str = "wrap") -> Array:
+def take_along_axis(data: Array, indices: Array, axis: int, mode: str) -> Array:
     return np.take_along_axis(data, places_in(indices, data.shape[axis], mode), axis)
 
 
-def gather_nd(data: Array, indices: Array, mode: str = "clip") -> Array:
+def gather_nd(data: Array, indices: Array, mode: str) -> Array:
     return data[tuple(places_in(index, extent, mode) for index, extent in zip(indices, data.shape, strict=False))]
 
 
-def one_hot(
-    indices: Array,
-    depth: int,
-    on_value: float = 1,
-    off_value: float = 0,
-    axis: int = -1,
-    dtype: str = "float32",
-) -> Array:
+def one_hot(indices: Array, depth: int, on_value: float, off_value: float, axis: int, dtype: str) -> Array:
     is_on = np.moveaxis(indices[..., None] == np.arange(depth), -1, axis)
     return np.where(is_on, on_value, off_value).astype(array_dtype(dtype))
 
@@ -73,9 +66,9 @@ def embedding_bag(
     weight: Array,
     indices: Array,
     offsets: Array,
-    per_sample_weights: Array | None = None,
-    mode: str = "sum",
-    include_last_offset: bool = False,
+    per_sample_weights: Array | None,
+    mode: str,
+    include_last_offset: bool,
 ) -> Array:
     rows = weight[places_in(indices, len(weight), "clip")]
     rows = rows if per_sample_weights is None else rows * per_sample_weights[:, None]

@@ -30,7 +30,7 @@ def lu_solve(factors: Array, pivots: Array, rhs: Array) -> Array:
     return np.linalg.solve(np.triu(factors), np.linalg.solve(lower, found))
 
 
-def solve_triangular(matrix: Array, rhs: Array, lower: bool = True, unit_diagonal: bool = False) -> Array:
+def solve_triangular(matrix: Array, rhs: Array, lower: bool, unit_diagonal: bool) -> Array:
     triangle = np.tril(matrix) if lower else np.triu(matrix)
     if unit_diagonal:
         size = np.arange(int(matrix.shape[-1]))
@@ -57,7 +57,7 @@ def householder_factors(data: Array) -> tuple[Array, Array]:
     return np.swapaxes(factors, -1, -2), tau
 
 
-def householder_product(vectors: Array, tau: Array, columns: int | None = None) -> Array:
+def householder_product(vectors: Array, tau: Array, columns: int | None) -> Array:
     rows = int(vectors.shape[-2])
     found: Array = np.broadcast_to(np.eye(rows), (*vectors.shape[:-2], rows, rows))
     for k in range(tau.shape[-1]):
@@ -73,12 +73,12 @@ def _signs(vectors: Array) -> Array:
     return np.where(np.take_along_axis(vectors, place, axis=-2) < 0, -1.0, 1.0)
 
 
-def eigh(data: Array, lower: bool = True) -> tuple[Array, Array]:
+def eigh(data: Array, lower: bool) -> tuple[Array, Array]:
     found = np.linalg.eigh(data.astype(np.float64), "L" if lower else "U")
     return found.eigenvalues, found.eigenvectors * _signs(found.eigenvectors)
 
 
-def svd(data: Array, full_matrices: bool = False) -> tuple[Array, Array, Array]:
+def svd(data: Array, full_matrices: bool) -> tuple[Array, Array, Array]:
     u, values, v = np.linalg.svd(data.astype(np.float64), full_matrices)
     count = values.shape[-1]
     own, other = u[..., :count], np.swapaxes(v[..., :count, :], -1, -2)

@@ -10,12 +10,12 @@ import numpy as np
 from weft.texpr.references.arguments import Array, Ints, listed
 
 
-def softmax(data: Array, axis: int = -1) -> Array:
+def softmax(data: Array, axis: int) -> Array:
     powers = np.exp(data - data.max(axis, keepdims=True, initial=-np.inf))
     return powers / powers.sum(axis, keepdims=True)
 
 
-def log_softmax(data: Array, axis: int = -1) -> Array:
+def log_softmax(data: Array, axis: int) -> Array:
     shifted = data - data.max(axis, keepdims=True, initial=-np.inf)
     return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
 
@@ -36,8 +36,8 @@ def batch_norm(
     beta: Array | None,
     moving_mean: Array,
     moving_var: Array,
-    axis: int = 1,
-    epsilon: float = 1e-5,
+    axis: int,
+    epsilon: float,
 ) -> Array:
     along = [axis % data.ndim]
     shape = [extent if d in along else 1 for d, extent in enumerate(data.shape)]
@@ -45,31 +45,27 @@ def batch_norm(
     return _scaled(centered, gamma, beta, along)
 
 
-def layer_norm(
-    data: Array, gamma: Array | None = None, beta: Array | None = None, axis: Ints = -1, epsilon: float = 1e-5
-) -> Array:
+def layer_norm(data: Array, gamma: Array | None, beta: Array | None, axis: Ints, epsilon: float) -> Array:
     axes = tuple(a % data.ndim for a in listed(axis))
     return _scaled(normalized(data, axes, epsilon), gamma, beta, axes)
 
 
-def rms_norm(data: Array, weight: Array | None = None, axis: Ints = -1, epsilon: float = 1e-5) -> Array:
+def rms_norm(data: Array, weight: Array | None, axis: Ints, epsilon: float) -> Array:
     axes = tuple(a % data.ndim for a in listed(axis))
     return _scaled(data / np.sqrt(np.square(data).mean(axes, keepdims=True) + epsilon), weight, None, axes)
 
 
-def group_norm(
-    data: Array, num_groups: int, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5
-) -> Array:
+def group_norm(data: Array, num_groups: int, gamma: Array | None, beta: Array | None, epsilon: float) -> Array:
     grouped = data.reshape(data.shape[0], num_groups, data.shape[1] // num_groups, *data.shape[2:])
     flat = normalized(grouped, tuple(range(2, grouped.ndim)), epsilon).reshape(data.shape)
     return _scaled(flat, gamma, beta, [1])
 
 
-def instance_norm(data: Array, gamma: Array | None = None, beta: Array | None = None, epsilon: float = 1e-5) -> Array:
+def instance_norm(data: Array, gamma: Array | None, beta: Array | None, epsilon: float) -> Array:
     return _scaled(normalized(data, tuple(range(2, data.ndim)), epsilon), gamma, beta, [1])
 
 
-def lrn(data: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, axis: int = 1) -> Array:
+def lrn(data: Array, size: int, alpha: float, beta: float, bias: float, axis: int) -> Array:
     x = np.moveaxis(data, axis, -1)
     border = [(0, 0)] * (x.ndim - 1) + [((size - 1) // 2, size // 2)]
     sums = np.lib.stride_tricks.sliding_window_view(np.pad(x * x, border), size, -1).sum(-1)

@@ -8,7 +8,7 @@ from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 from weft.texpr.references.arguments import Array
 
 
-def orthogonal_polynomial(data: Array, degree: Array, kind: str, shifted: bool = False) -> Array:
+def orthogonal_polynomial(data: Array, degree: Array, kind: str, shifted: bool) -> Array:
     def one(x: float, n: float) -> float:
         if n < 0:
             return 0.0

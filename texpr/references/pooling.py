@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,27 +11,20 @@ from weft.texpr.references.arguments import Array, Ints, each
 from weft.texpr.references.convolution import SPACE, bordered, borders, reordered, windows
 
 
-def _pooling(kind: str, rank: int) -> Callable[..., Array]:
-    def pooled(data: Array, kernel: Ints, strides: Ints | None = None, *args: Any, **options: Any) -> Array:
-        return _pooled(data, kind, kernel, strides, *args, **options)
-
-    return pooled
-
-
 def _letters(data: Array, layout: str | None) -> str:
     return "NC" + SPACE[len((layout or " " * data.ndim).removesuffix("c")) - 2]
 
 
 def _pooled(
-    data: Array,
     kind: str,
+    data: Array,
     kernel: Ints,
-    strides: Ints | None = None,
-    padding: Any = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
+    strides: Ints | None,
+    padding: Any,
+    dilation: Ints,
+    ceil_mode: bool,
+    layout: str | None,
     count_include_pad: bool = True,
-    layout: str | None = None,
 ) -> Array:
     letters = _letters(data, layout)
     rank = len(letters) - 2
@@ -62,40 +55,34 @@ def _pooled(
     return reordered(found, letters, layout or letters, data.shape[-1])
 
 
-avg_pool1d, avg_pool2d, avg_pool3d = (_pooling("avg", rank) for rank in (1, 2, 3))
-sum_pool1d, sum_pool2d, sum_pool3d = (_pooling("sum", rank) for rank in (1, 2, 3))
-max_pool1d, max_pool2d, max_pool3d = (_pooling("max", rank) for rank in (1, 2, 3))
+avg_pool1d, avg_pool2d, avg_pool3d = [partial(_pooled, "avg")] * 3
+sum_pool1d, sum_pool2d, sum_pool3d = [partial(_pooled, "sum")] * 3
+max_pool1d, max_pool2d, max_pool3d = [partial(_pooled, "max")] * 3
 
 
 def lp_pool(
     data: Array,
     kernel: Ints,
-    strides: Ints | None = None,
-    padding: Any = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    p: float = 2.0,
-    layout: str | None = None,
+    strides: Ints | None,
+    padding: Any,
+    dilation: Ints,
+    ceil_mode: bool,
+    p: float,
+    layout: str | None,
 ) -> Array:
     powers = np.abs(data) ** p
-    return _pooled(powers, "sum", kernel, strides, padding, dilation, ceil_mode, True, layout) ** (1 / p)
+    return _pooled("sum", powers, kernel, strides, padding, dilation, ceil_mode, layout) ** (1 / p)
 
 
 def max_pool_with_indices(
-    data: Array,
-    kernel: Ints,
-    strides: Ints | None = None,
-    padding: Any = 0,
-    dilation: Ints = 1,
-    ceil_mode: bool = False,
-    layout: str | None = None,
+    data: Array, kernel: Ints, strides: Ints | None, padding: Any, dilation: Ints, ceil_mode: bool, layout: str | None
 ) -> tuple[Array, Array]:
     """The least index of a maximum."""
     letters = _letters(data, layout)
     rank = len(letters) - 2
     order = layout or letters
     x = reordered(data, order, letters)
-    found = _pooled(x, "max", kernel, strides, padding, dilation, ceil_mode)
+    found = _pooled("max", x, kernel, strides, padding, dilation, ceil_mode, None)
     places = np.zeros(found.shape, np.int64)
     steps = each(kernel if strides is None else strides, rank)
     sizes, gaps = each(kernel, rank), each(dilation, rank)
@@ -114,7 +101,7 @@ def max_pool_with_indices(
     return reordered(found, letters, order, tile), reordered(places, letters, order, tile)
 
 
-def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout: str | None = None) -> Array:
+def adaptive_pool(data: Array, output_size: Ints, pool_type: str, layout: str | None) -> Array:
     letters = _letters(data, layout)
     x = reordered(data, layout or letters, letters)
     sizes = each(output_size, x.ndim - 2)
@@ -130,11 +117,11 @@ def adaptive_pool(data: Array, output_size: Ints, pool_type: str = "avg", layout
     return reordered(result, letters, layout or letters, data.shape[-1])
 
 
-def global_pool(data: Array, pool_type: str = "avg", layout: str | None = None) -> Array:
+def global_pool(data: Array, pool_type: str, layout: str | None) -> Array:
     return adaptive_pool(data, 1, pool_type, layout)
 
 
-def adaptive_max_pool_with_indices(data: Array, output_size: Ints, layout: str | None = None) -> tuple[Array, Array]:
+def adaptive_max_pool_with_indices(data: Array, output_size: Ints, layout: str | None) -> tuple[Array, Array]:
     """The least index of a part's maximum."""
     letters = _letters(data, layout)
     order, tile = layout or letters, data.shape[-1]

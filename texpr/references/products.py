@@ -7,19 +7,13 @@ import numpy as np
 from weft.texpr.references.arguments import Array, accumulator
 
 
-def matmul(
-    tensor_a: Array,
-    tensor_b: Array,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    out_dtype: str | None = None,
-) -> Array:
+def matmul(tensor_a: Array, tensor_b: Array, transpose_a: bool, transpose_b: bool, out_dtype: str | None) -> Array:
     a, b = accumulator(out_dtype, tensor_a, tensor_b)
     return np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)
 
 
 def batch_matmul(
-    tensor_a: Array, tensor_b: Array, transpose_a: bool = False, transpose_b: bool = True, out_dtype: str | None = None
+    tensor_a: Array, tensor_b: Array, transpose_a: bool, transpose_b: bool, out_dtype: str | None
 ) -> Array:
     return matmul(tensor_a, tensor_b, transpose_a, transpose_b, out_dtype)
 
@@ -31,7 +25,7 @@ def grouped_matmul(data: Array, weight: Array, ends: Array) -> Array:
     return np.einsum("ik,ikj->ij", rows, padded[groups])
 
 
-def dense(data: Array, weight: Array, bias: Array | None = None, out_dtype: str | None = None) -> Array:
+def dense(data: Array, weight: Array, bias: Array | None, out_dtype: str | None) -> Array:
     product = matmul(data, weight, False, True, out_dtype)
     return product if bias is None else product + bias
 
@@ -40,7 +34,7 @@ def einsum(subscripts: str, *tensors: Array, out_dtype: str | None = None) -> Ar
     return np.einsum(subscripts, *accumulator(out_dtype, *tensors))
 
 
-def cross(a: Array, b: Array, axis: int = -1) -> Array:
+def cross(a: Array, b: Array, axis: int) -> Array:
     one, other = np.broadcast_arrays(a, b)
     return np.linalg.cross(one, other, axis=axis)
 

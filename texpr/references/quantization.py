@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.texpr.references.arguments import Array, Ints
-from weft.texpr.references.convolution import conv1d, conv2d, conv3d
+from weft.texpr.references.convolution import convolved
 
 
 def _along(parameter: Array, rank: int, axis: int | None) -> Array:
@@ -18,32 +18,21 @@ def _along(parameter: Array, rank: int, axis: int | None) -> Array:
     return parameter.reshape(shape)
 
 
-def quantize(
-    data: Array, scale: Array, zero_point: Array | None = None, axis: int | None = None, dtype: str = "int8"
-) -> Array:
-    shift = np.zeros((), np.int64) if zero_point is None else zero_point
+def quantize(data: Array, scale: Array, zero_point: Array | int, axis: int | None, dtype: str) -> Array:
+    shift = np.asarray(zero_point)
     limits = np.iinfo(dtype)
     moved = np.rint(data / _along(scale, data.ndim, axis)) + _along(shift, data.ndim, axis)
     return np.clip(moved, limits.min, limits.max).astype(dtype)
 
 
-def dequantize(
-    data: Array,
-    scale: Array,
-    zero_point: Array | None = None,
-    axis: int | None = None,
-    dtype: str = "float32",
-    group_size: int | None = None,
-) -> Array:
-    shift = np.zeros((), np.int64) if zero_point is None else zero_point
-
+def dequantize(data: Array, scale: Array, zero_point: Array | int, axis: int | None, group_size: int | None) -> Array:
     def spread(parameter: Array) -> Array:
         if group_size is None or axis is None or not parameter.ndim:
             return _along(parameter, data.ndim, axis)
         whole = np.repeat(parameter, group_size, axis)
         return np.take(whole, range(data.shape[axis]), axis)
 
-    return (data.astype(np.int64) - spread(shift)) * spread(scale)
+    return (data.astype(np.int64) - spread(np.asarray(zero_point))) * spread(scale)
 
 
 def _requantized(total: Array, scale: Array, zero_point: Array, dtype: str) -> Array:
@@ -61,7 +50,7 @@ def qlinear_matmul(
     b_zero_point: Array,
     y_scale: Array,
     y_zero_point: Array,
-    dtype: str = "int8",
+    dtype: str,
 ) -> Array:
     left, right = a.astype(np.int32) - a_zero_point, b.astype(np.int32) - b_zero_point
     rows = a_scale[:, None] if a_scale.ndim else a_scale
@@ -77,17 +66,16 @@ def qlinear_conv(
     weight_zero_point: Array,
     y_scale: Array,
     y_zero_point: Array,
-    bias: Array | None = None,
-    strides: Ints = 1,
-    padding: Any = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-    dtype: str = "int8",
+    bias: Array | None,
+    strides: Ints,
+    padding: Any,
+    dilation: Ints,
+    groups: int,
+    dtype: str,
 ) -> Array:
     zeros = _along(weight_zero_point, weight.ndim, 0)
     images, kernels = data.astype(np.int32) - data_zero_point, weight.astype(np.int32) - zeros
-    convolution = {3: conv1d, 4: conv2d, 5: conv3d}[data.ndim]
-    total = convolution(images, kernels, strides, padding, dilation, groups)
+    total = convolved(images, kernels, strides, padding, dilation, groups)
     if bias is not None:
         total = total + _along(bias, data.ndim, 1)
     scale = data_scale * _along(weight_scale, data.ndim, 1) / y_scale

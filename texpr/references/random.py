@@ -44,28 +44,24 @@ def _fraction(words: Sequence[Array], dtype: str, first: int = 0) -> Array:
     return (((words[0] >> np.uint64(32 - bits)) + np.uint64(first)).astype(np.float64) * 2.0**-bits).astype(np.float32)
 
 
-def random_uniform(
-    shape: Sequence[int], seed: Array | int = 0, low: float = 0.0, high: float = 1.0, dtype: str = "float32"
-) -> Array:
+def random_uniform(shape: Sequence[int], seed: Array | int, low: float, high: float, dtype: str) -> Array:
     part = _fraction(_words(shape, seed)[:2], dtype)
     return (part * part.dtype.type(high - low) + part.dtype.type(low)).astype(array_dtype(dtype))
 
 
-def random_normal(
-    shape: Sequence[int], seed: Array | int = 0, mean: float = 0.0, scale: float = 1.0, dtype: str = "float32"
-) -> Array:
+def random_normal(shape: Sequence[int], seed: Array | int, mean: float, scale: float, dtype: str) -> Array:
     words, wide = _words(shape, seed), "float64" if dtype == "float64" else "float32"
     first, second = (words[:2], words[2:]) if wide == "float64" else (words[:1], words[1:2])
     u, v = _fraction(first, wide, 1).astype(np.float64), _fraction(second, wide).astype(np.float64)
     return mean + scale * np.sqrt(-2 * np.log(u)) * np.cos(2 * np.pi * v)
 
 
-def bernoulli(data: Array, seed: Array | int = 0, dtype: str | None = None) -> Array:
+def bernoulli(data: Array, seed: Array | int, dtype: str | None) -> Array:
     found = _fraction(_words(data.shape, seed), "float32") < data
     return found.astype(data.dtype if dtype is None else array_dtype(dtype))
 
 
-def dropout(data: Array, seed: Array | int = 0, ratio: float = 0.5, is_training: bool = False) -> tuple[Array, Array]:
+def dropout(data: Array, seed: Array | int, ratio: float, is_training: bool) -> tuple[Array, Array]:
     if not is_training or ratio == 0:
         return data, np.ones(data.shape, bool)
     mask = _fraction(_words(data.shape, seed), "float32") >= np.float32(ratio)

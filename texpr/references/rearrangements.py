@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.texpr.references.arguments import Array, Ints, axes_of
+from weft.texpr.references.arguments import Array
 
 
-def roll(data: Array, shift: Ints, axis: Ints | None = None) -> Array:
-    return np.roll(data, axes_of(shift), axes_of(axis))
-
-
-def unstack(data: Array, axis: int = 0) -> tuple[Array, ...]:
+def unstack(data: Array, axis: int) -> tuple[Array, ...]:
     return tuple(np.moveaxis(data, axis, 0))
 
 
@@ -19,7 +15,7 @@ def meshgrid(*tensors: Array, indexing: str = "xy") -> tuple[Array, ...]:
     return tuple(np.meshgrid(*tensors, indexing="ij" if indexing == "ij" else "xy"))
 
 
-def depth_to_space(data: Array, block_size: int, mode: str = "DCR", layout: str = "NCHW") -> Array:
+def depth_to_space(data: Array, block_size: int, mode: str, layout: str) -> Array:
     b, x = block_size, np.transpose(data, [layout.index(letter) for letter in "NCHW"])
     n, c, h, w = x.shape
     depth = c // (b * b)
@@ -30,7 +26,7 @@ def depth_to_space(data: Array, block_size: int, mode: str = "DCR", layout: str 
     return np.transpose(parts.reshape(n, depth, h * b, w * b), ["NCHW".index(letter) for letter in layout])
 
 
-def space_to_depth(data: Array, block_size: int, mode: str = "DCR", layout: str = "NCHW") -> Array:
+def space_to_depth(data: Array, block_size: int, mode: str, layout: str) -> Array:
     b, x = block_size, np.transpose(data, [layout.index(letter) for letter in "NCHW"])
     n, c, h, w = x.shape
     parts = x.reshape(n, c, h // b, b, w // b, b)
@@ -38,7 +34,7 @@ def space_to_depth(data: Array, block_size: int, mode: str = "DCR", layout: str 
     return np.transpose(parts.reshape(n, c * b * b, h // b, w // b), ["NCHW".index(letter) for letter in layout])
 
 
-def channel_shuffle(data: Array, groups: int, axis: int = 1) -> Array:
+def channel_shuffle(data: Array, groups: int, axis: int) -> Array:
     last = np.moveaxis(data, axis, -1)
     parts = last.reshape(*last.shape[:-1], groups, last.shape[-1] // groups)
     return np.moveaxis(np.swapaxes(parts, -1, -2).reshape(last.shape), -1, axis)

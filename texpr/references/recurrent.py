@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,35 +34,6 @@ Cell = Callable[[Array, list[Array], int], list[Array]]
 """(products of data and weights, states, direction) -> new states."""
 
 
-def _scan(
-    data: Array,
-    weight: Array | None,
-    directions: int,
-    bias: Array | None,
-    lengths: Array | None,
-    states: Sequence[Array | None],
-    hidden: int,
-    direction: str,
-    cell: Cell,
-) -> tuple[Array, ...]:
-    times, batch, _ = data.shape
-    output = np.zeros((times, directions, batch, hidden))
-    last = [np.zeros((directions, batch, hidden)) if s is None else s.astype(np.float64) for s in states]
-    for d in range(directions):
-        for b in range(batch):
-            length = times if lengths is None else min(max(int(lengths[b]), 0), times)
-            order = range(length)
-            for t in reversed(order) if direction == "reverse" or d == 1 else order:
-                row = data[t, b].astype(np.float64)
-                given = row.reshape(directions, -1)[d] if weight is None else row @ weight[d].T
-                given = given if bias is None else given + bias[d, : given.size]
-                found = cell(given, [state[d, b] for state in last], d)
-                for state, value in zip(last, found, strict=True):
-                    state[d, b] = value
-                output[t, d, b] = found[0]
-    return (output, *last)
-
-
 def _function(word: str) -> Callable[[Array], Array]:
     name, _, parameters = word.rstrip(")").partition("(")
     function, *defaults = _FUNCTIONS[name]
@@ -72,136 +46,115 @@ def _of_direction(functions: Sequence[Callable[[Array], Array]]) -> Activation:
     return lambda x, d: functions[d if len(functions) > 1 else 0](x)
 
 
-def _functions(activations: Sequence[str] | None, usual: Sequence[str]) -> list[Activation]:
-    found = [_function(word) for word in (activations or usual)]
-    return [_of_direction(found[at :: len(usual)]) for at in range(len(usual))]
+@dataclass
+class _Network:
+    """The arguments that all networks take."""
 
+    data: Array
+    weight: Array | None
+    recurrence: Array
+    bias: Array | None
+    sequence_lens: Array | None
+    direction: str
+    activations: Sequence[str] | None
+    clip: float
+    weight_scale: Array | None
+    recurrence_scale: Array | None
+    recurrence_zero_point: Array | None
+    state_scale: float
+    tile: Sequence[int]
 
-def _clipped(value: Array, clip: float) -> Array:
-    return np.clip(value, -clip, clip) if clip else value
+    @property
+    def hidden(self) -> int:
+        return self.recurrence.shape[2]
 
+    def functions(self, *usual: str) -> list[Activation]:
+        found = [_function(word) for word in (self.activations or usual)]
+        return [_of_direction(found[at :: len(usual)]) for at in range(len(usual))]
 
-def _scaled(
-    weight: Array | None,
-    weight_scale: Array | None,
-    recurrence: Array,
-    recurrence_scale: Array | None,
-    zero: Array | None,
-    state_scale: float,
-) -> tuple[Array | None, Array, Callable[[Array], Array]]:
-    if weight is not None and weight_scale is not None:
-        weight = weight.astype(np.float64) * weight_scale[..., None]
-    if recurrence_scale is not None:
-        moved = recurrence.astype(np.float64) - (0.0 if zero is None else zero.astype(np.float64)[..., None])
-        recurrence = moved * recurrence_scale[..., None]
+    def clipped(self, value: Array) -> Array:
+        return np.clip(value, -self.clip, self.clip) if self.clip else value
 
-    def rounded(state: Array) -> Array:
-        if recurrence_scale is None and not state_scale:
+    def second(self, d: int) -> Array:
+        """The bias of products with states."""
+        count: int = self.recurrence.shape[1]
+        return np.zeros(count) if self.bias is None else self.bias[d, count:]
+
+    def rounded(self, state: Array) -> Array:
+        if self.recurrence_scale is None and not self.state_scale:
             return state
-        scale = state_scale or np.abs(state).max(initial=0.0) / 127 or 1.0
+        scale = self.state_scale or np.abs(state).max(initial=0.0) / 127 or 1.0
         return np.clip(np.rint(state / scale), -127, 127) * scale
 
-    return weight, recurrence, rounded
+    @cached_property
+    def rows(self) -> Array:
+        """The weights of states."""
+        if self.recurrence_scale is None:
+            return self.recurrence
+        zero = self.recurrence_zero_point
+        moved = self.recurrence.astype(np.float64) - (0.0 if zero is None else zero.astype(np.float64)[..., None])
+        return moved * self.recurrence_scale[..., None]
+
+    def scan(self, states: Sequence[Array | None], cell: Cell) -> tuple[Array, ...]:
+        (times, batch, _), directions, weight = self.data.shape, len(self.recurrence), self.weight
+        if weight is not None and self.weight_scale is not None:
+            weight = weight.astype(np.float64) * self.weight_scale[..., None]
+        output = np.zeros((times, directions, batch, self.hidden))
+        last = [np.zeros((directions, batch, self.hidden)) if s is None else s.astype(np.float64) for s in states]
+        for d, b in np.ndindex(directions, batch):
+            length = times if self.sequence_lens is None else min(max(int(self.sequence_lens[b]), 0), times)
+            order = range(length)
+            for t in reversed(order) if self.direction == "reverse" or d == 1 else order:
+                row = self.data[t, b].astype(np.float64)
+                given = row.reshape(directions, -1)[d] if weight is None else row @ weight[d].T
+                given = given if self.bias is None else given + self.bias[d, : given.size]
+                found = cell(given, [state[d, b] for state in last], d)
+                for state, value in zip(last, found, strict=True):
+                    state[d, b] = value
+                output[t, d, b] = found[0]
+        return (output, *last)
 
 
-def _second(bias: Array | None, d: int, count: int) -> Array:
-    return np.zeros(count) if bias is None else bias[d, count:]
+def rnn(initial_h: Array | None, **given: Any) -> tuple[Array, ...]:
+    network = _Network(**given)
+    (f,) = network.functions("tanh")
+
+    def cell(row: Array, states: list[Array], d: int) -> list[Array]:
+        return [f(network.clipped(row + network.rows[d] @ network.rounded(states[0]) + network.second(d)), d)]
+
+    return network.scan([initial_h], cell)
 
 
-def rnn(
-    data: Array,
-    weight: Array | None,
-    recurrence: Array,
-    bias: Array | None = None,
-    sequence_lens: Array | None = None,
-    initial_h: Array | None = None,
-    direction: str = "forward",
-    activations: Sequence[str] | None = None,
-    clip: float = 0.0,
-    weight_scale: Array | None = None,
-    recurrence_scale: Array | None = None,
-    recurrence_zero_point: Array | None = None,
-    state_scale: float = 0.0,
-    tile: Sequence[int] = (),
-) -> tuple[Array, ...]:
-    (f,) = _functions(activations, ["tanh"])
-    weight, recurrence, q = _scaled(
-        weight, weight_scale, recurrence, recurrence_scale, recurrence_zero_point, state_scale
-    )
-    hidden = recurrence.shape[2]
+def gru(initial_h: Array | None, linear_before_reset: bool, **given: Any) -> tuple[Array, ...]:
+    network = _Network(**given)
+    f, g = network.functions("sigmoid", "tanh")
+    n, q = network.hidden, network.rounded
 
-    def cell(given: Array, states: list[Array], d: int) -> list[Array]:
-        return [f(_clipped(given + recurrence[d] @ q(states[0]) + _second(bias, d, hidden), clip), d)]
-
-    return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], hidden, direction, cell)
-
-
-def gru(
-    data: Array,
-    weight: Array | None,
-    recurrence: Array,
-    bias: Array | None = None,
-    sequence_lens: Array | None = None,
-    initial_h: Array | None = None,
-    direction: str = "forward",
-    activations: Sequence[str] | None = None,
-    clip: float = 0.0,
-    linear_before_reset: bool = False,
-    weight_scale: Array | None = None,
-    recurrence_scale: Array | None = None,
-    recurrence_zero_point: Array | None = None,
-    state_scale: float = 0.0,
-    tile: Sequence[int] = (),
-) -> tuple[Array, ...]:
-    f, g = _functions(activations, ["sigmoid", "tanh"])
-    weight, recurrence, q = _scaled(
-        weight, weight_scale, recurrence, recurrence_scale, recurrence_zero_point, state_scale
-    )
-    n = recurrence.shape[2]
-
-    def cell(given: Array, states: list[Array], d: int) -> list[Array]:
-        (h,), second = states, _second(bias, d, 3 * n)
-        gates = f(_clipped(given[: 2 * n] + recurrence[d, : 2 * n] @ q(h) + second[: 2 * n], clip), d)
+    def cell(row: Array, states: list[Array], d: int) -> list[Array]:
+        (h,), second, rows = states, network.second(d), network.rows[d]
+        gates = f(network.clipped(row[: 2 * n] + rows[: 2 * n] @ q(h) + second[: 2 * n]), d)
         update, reset = gates[:n], gates[n:]
-        rows = recurrence[d, 2 * n :]
-        more = reset * (rows @ q(h) + second[2 * n :]) if linear_before_reset else rows @ q(reset * h) + second[2 * n :]
-        return [(1 - update) * g(_clipped(given[2 * n :] + more, clip), d) + update * h]
+        last, bias = rows[2 * n :], second[2 * n :]
+        more = reset * (last @ q(h) + bias) if linear_before_reset else last @ q(reset * h) + bias
+        return [(1 - update) * g(network.clipped(row[2 * n :] + more), d) + update * h]
 
-    return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h], n, direction, cell)
+    return network.scan([initial_h], cell)
 
 
 def lstm(
-    data: Array,
-    weight: Array | None,
-    recurrence: Array,
-    bias: Array | None = None,
-    sequence_lens: Array | None = None,
-    initial_h: Array | None = None,
-    initial_c: Array | None = None,
-    peepholes: Array | None = None,
-    direction: str = "forward",
-    activations: Sequence[str] | None = None,
-    clip: float = 0.0,
-    input_forget: bool = False,
-    weight_scale: Array | None = None,
-    recurrence_scale: Array | None = None,
-    recurrence_zero_point: Array | None = None,
-    state_scale: float = 0.0,
-    tile: Sequence[int] = (),
+    initial_h: Array | None, initial_c: Array | None, peepholes: Array | None, input_forget: bool, **given: Any
 ) -> tuple[Array, ...]:
-    f, g, out = _functions(activations, ["sigmoid", "tanh", "tanh"])
-    weight, recurrence, q = _scaled(
-        weight, weight_scale, recurrence, recurrence_scale, recurrence_zero_point, state_scale
-    )
-    n = recurrence.shape[2]
+    network = _Network(**given)
+    f, g, out = network.functions("sigmoid", "tanh", "tanh")
+    n, clipped = network.hidden, network.clipped
 
-    def cell(given: Array, states: list[Array], d: int) -> list[Array]:
+    def cell(row: Array, states: list[Array], d: int) -> list[Array]:
         h, old = states
-        i, o, forget, c = np.split(given + recurrence[d] @ q(h) + _second(bias, d, 4 * n), 4)
+        i, o, forget, c = np.split(row + network.rows[d] @ network.rounded(h) + network.second(d), 4)
         weights = np.zeros((3, n)) if peepholes is None else peepholes[d].reshape(3, n)
-        entered = f(_clipped(i + weights[0] * old, clip), d)
-        kept = 1 - entered if input_forget else f(_clipped(forget + weights[2] * old, clip), d)
-        new = kept * old + entered * g(_clipped(c, clip), d)
-        return [f(_clipped(o + weights[1] * new, clip), d) * out(new, d), new]
+        entered = f(clipped(i + weights[0] * old), d)
+        kept = 1 - entered if input_forget else f(clipped(forget + weights[2] * old), d)
+        new = kept * old + entered * g(clipped(c), d)
+        return [f(clipped(o + weights[1] * new), d) * out(new, d), new]
 
-    return _scan(data, weight, len(recurrence), bias, sequence_lens, [initial_h, initial_c], n, direction, cell)
+    return network.scan([initial_h, initial_c], cell)

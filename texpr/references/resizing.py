@@ -78,17 +78,17 @@ def _resizing(rank: int) -> Callable[..., Array]:
 
     def resized(
         data: Array,
-        size: Ints | None = None,
-        layout: str = "NC" + space,
-        method: str = "linear",
-        coordinate_transformation_mode: str = "half_pixel",
-        rounding_method: str | None = None,
-        cubic_alpha: float = -0.75,
-        exclude_outside: bool = False,
-        antialias: bool = False,
-        scales: Any = None,
-        roi: Sequence[float] | None = None,
-        extrapolation_value: float = 0.0,
+        size: Ints | None,
+        layout: str,
+        method: str,
+        coordinate_transformation_mode: str,
+        rounding_method: str | None,
+        cubic_alpha: float,
+        exclude_outside: bool,
+        antialias: bool,
+        scales: Any,
+        roi: Sequence[float] | None,
+        extrapolation_value: float,
     ) -> Array:
         mode = coordinate_transformation_mode
         rounding = rounding_method or ("floor" if mode == "asymmetric" else "round_prefer_ceil")

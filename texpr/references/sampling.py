@@ -32,9 +32,7 @@ def _cubic(distances: Array) -> Array:
     return np.array([cubic(distance, -0.75) for distance in distances.reshape(-1).tolist()]).reshape(distances.shape)
 
 
-def grid_sample(
-    data: Array, grid: Array, method: str = "linear", padding_mode: str = "zeros", align_corners: bool = False
-) -> Array:
+def grid_sample(data: Array, grid: Array, method: str, padding_mode: str, align_corners: bool) -> Array:
     rank = data.ndim - 2
     taps: list[list[tuple[Array, Array]]] = []
     for axis in range(rank):
@@ -88,11 +86,11 @@ def roi_align(
     rois: Array,
     batch_indices: Array,
     output_size: Ints,
-    spatial_scale: float = 1.0,
-    sampling_ratio: int = 0,
-    mode: str = "avg",
-    aligned: bool = True,
-    position_sensitive: bool = False,
+    spatial_scale: float,
+    sampling_ratio: int,
+    mode: str,
+    aligned: bool,
+    position_sensitive: bool,
 ) -> Array:
     height, width = each(output_size, 2)
     channels = data.shape[1] // (height * width) if position_sensitive else data.shape[1]
@@ -115,12 +113,7 @@ def roi_align(
 
 
 def roi_pool(
-    data: Array,
-    rois: Array,
-    batch_indices: Array,
-    output_size: Ints,
-    spatial_scale: float = 1.0,
-    mode: str = "max",
+    data: Array, rois: Array, batch_indices: Array, output_size: Ints, spatial_scale: float, mode: str
 ) -> Array:
     (height, width), is_max = each(output_size, 2), mode == "max"
     channels = data.shape[1] if is_max else data.shape[1] // (height * width)
@@ -147,12 +140,12 @@ def deform_conv2d(
     data: Array,
     offset: Array,
     weight: Array,
-    mask: Array | None = None,
-    strides: Ints = 1,
-    padding: Any = 0,
-    dilation: Ints = 1,
-    groups: int = 1,
-    offset_groups: int = 1,
+    mask: Array | None,
+    strides: Ints,
+    padding: Any,
+    dilation: Ints,
+    groups: int,
+    offset_groups: int,
 ) -> Array:
     (_, channels, *extents), (filters, inputs, height, width) = data.shape, weight.shape
     steps, gaps, taps = each(strides, 2), each(dilation, 2), height * width

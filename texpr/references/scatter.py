@@ -23,19 +23,17 @@ def _updated(data: Array, places: Any, updates: Array, reduction: str) -> Array:
     return result
 
 
-def scatter_elements(
-    data: Array, indices: Array, updates: Array, axis: int = 0, reduction: str = "none", mode: str = "clip"
-) -> Array:
+def scatter_elements(data: Array, indices: Array, updates: Array, axis: int, reduction: str, mode: str) -> Array:
     places: list[Any] = list(np.indices(indices.shape))
     places[axis] = places_in(indices, data.shape[axis], mode)
     return _updated(data, tuple(places), updates, reduction)
 
 
-def put_along_axis(data: Array, indices: Array, values: Array, axis: int = -1, mode: str = "wrap") -> Array:
+def put_along_axis(data: Array, indices: Array, values: Array, axis: int, mode: str) -> Array:
     return scatter_elements(data, indices, np.broadcast_to(values, indices.shape), axis, "none", mode)
 
 
-def scatter_nd(data: Array, indices: Array, updates: Array, reduction: str = "none", mode: str = "clip") -> Array:
+def scatter_nd(data: Array, indices: Array, updates: Array, reduction: str, mode: str) -> Array:
     places = tuple(places_in(index, extent, mode) for index, extent in zip(indices, data.shape, strict=False))
     return _updated(data, places, updates, reduction)
 

@@ -13,20 +13,20 @@ def _fitted(found: Array, size: int, fill: float, axis: int = 0) -> Array:
     return np.pad(room, widths, constant_values=fill)
 
 
-def nonzero(data: Array, size: int | None = None, fill_value: int = 0) -> tuple[Array, Array]:
+def nonzero(data: Array, size: int | None, fill_value: int) -> tuple[Array, Array]:
     found = np.stack(np.nonzero(data))
     return _fitted(found, data.size if size is None else size, fill_value, 1), np.asarray(found.shape[1])
 
 
 def compress(
-    condition: Array, data: Array, axis: int | None = None, size: int | None = None, fill_value: float = 0
+    condition: Array, data: Array, axis: int | None, size: int | None, fill_value: float
 ) -> tuple[Array, Array]:
     found = np.compress(condition, data, axis)
     most = condition.size if size is None else size
     return _fitted(found, most, fill_value, 0 if axis is None else axis), np.asarray(np.count_nonzero(condition))
 
 
-def unique(data: Array, size: int | None = None, fill_value: float = 0, axis: int | None = None) -> tuple[Array, ...]:
+def unique(data: Array, size: int | None, fill_value: float, axis: int | None) -> tuple[Array, ...]:
     if axis is not None and not data.size:  # NumPy rejects slices without elements
         rows = min(data.shape[axis], 1)
         indices = np.zeros(rows, np.int64)
@@ -42,10 +42,10 @@ def unique(data: Array, size: int | None = None, fill_value: float = 0, axis: in
 def nms(
     boxes: Array,
     scores: Array,
-    iou_threshold: float = 0.5,
-    score_threshold: float | None = None,
-    limit: int | None = None,
-    size: int | None = None,
+    iou_threshold: float,
+    score_threshold: float | None,
+    limit: int | None,
+    size: int | None,
 ) -> tuple[Array, Array]:
     room = scores.shape[-1] if size is None else size
     most = room if limit is None else min(room, int(limit))

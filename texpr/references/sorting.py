@@ -9,7 +9,7 @@ import numpy as np
 from weft.texpr.references.arguments import Array
 
 
-def argsort(data: Array, axis: int = -1, descending: bool = False) -> Array:
+def argsort(data: Array, axis: int, descending: bool) -> Array:
     if not descending:
         return np.argsort(data, axis, stable=True)
     # keeps the order of equal elements
@@ -17,20 +17,20 @@ def argsort(data: Array, axis: int = -1, descending: bool = False) -> Array:
     return data.shape[axis] - 1 - reverse
 
 
-def sort(data: Array, axis: int = -1, descending: bool = False) -> Array:
+def sort(data: Array, axis: int, descending: bool) -> Array:
     return np.take_along_axis(data, argsort(data, axis, descending), axis)
 
 
-def topk(data: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array, Array]:
+def topk(data: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
     places = np.take(argsort(data, axis, largest), np.arange(k), axis)
     return np.take_along_axis(data, places, axis), places
 
 
-def searchsorted(data: Array, values: Array, side: Any = "left", dtype: str = "int64") -> Array:
+def searchsorted(data: Array, values: Array, side: Any, dtype: str) -> Array:
     return np.asarray(np.searchsorted(data, values, side)).astype(dtype)
 
 
-def mode(data: Array, axis: int = -1, keepdims: bool = False) -> tuple[Array, Array]:
+def mode(data: Array, axis: int, keepdims: bool) -> tuple[Array, Array]:
     lines = np.moveaxis(data, axis, -1)
     values, places = np.zeros(lines.shape[:-1], data.dtype), np.zeros(lines.shape[:-1], np.int64)
     for at in np.ndindex(*lines.shape[:-1]):

@@ -11,7 +11,7 @@ def _complex(data: Array) -> Array:
     return data[..., 0] + (1j * data[..., 1] if data.shape[-1] == 2 else 0)
 
 
-def dft(data: Array, axis: int = -2, length: int | None = None, inverse: bool = False, onesided: bool = False) -> Array:
+def dft(data: Array, axis: int, length: int | None, inverse: bool, onesided: bool) -> Array:
     along = axis % data.ndim
     if inverse and onesided:
         return np.fft.irfft(_complex(data), length, along)[..., None]
@@ -21,13 +21,7 @@ def dft(data: Array, axis: int = -2, length: int | None = None, inverse: bool = 
     return np.stack([found.real, found.imag], -1)
 
 
-def stft(
-    signal: Array,
-    frame_step: int,
-    window: Array | None = None,
-    frame_length: int | None = None,
-    onesided: bool = True,
-) -> Array:
+def stft(signal: Array, frame_step: int, window: Array | None, frame_length: int | None, onesided: bool) -> Array:
     length = frame_length or (0 if window is None else window.shape[0])
     frames = np.lib.stride_tricks.sliding_window_view(_complex(signal), length, 1)[:, ::frame_step]
     found = np.fft.fft(frames if window is None else frames * window)

@@ -14,12 +14,12 @@ def attention(
     query: Array,
     key: Array,
     value: Array,
-    mask: Array | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    softcap: float = 0.0,
-    out_dtype: str | None = None,
+    mask: Array | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    softcap: float,
+    out_dtype: str | None,
     past: int = 0,
 ) -> Array:
     factors = query.dtype
@@ -35,7 +35,7 @@ def attention(
         scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
     if is_causal:
         scores = np.where(np.tri(scores.shape[-2], scores.shape[-1], past, bool), scores, -np.inf)
-    weights = softmax(scores)
+    weights = softmax(scores, -1)
     if out_dtype is not None:
         weights = weights.astype(factors).astype(out_dtype)
     return weights @ value
@@ -47,24 +47,19 @@ def cached_attention(
     value: Array,
     past_key: Array,
     past_value: Array,
-    mask: Array | None = None,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-    softcap: float = 0.0,
+    mask: Array | None,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    softcap: float,
 ) -> tuple[Array, Array, Array]:
     keys, values = np.concatenate([past_key, key], -2), np.concatenate([past_value, value], -2)
     past = past_key.shape[-2]
-    return attention(query, keys, values, mask, is_causal, scale, enable_gqa, softcap, past=past), keys, values
+    return attention(query, keys, values, mask, is_causal, scale, enable_gqa, softcap, None, past), keys, values
 
 
 def rotary_embedding(
-    data: Array,
-    cos: Array,
-    sin: Array,
-    positions: Array | None = None,
-    interleaved: bool = False,
-    rotary_dim: int = 0,
+    data: Array, cos: Array, sin: Array, positions: Array | None, interleaved: bool, rotary_dim: int
 ) -> Array:
     count = rotary_dim or data.shape[-1]
     if positions is not None:

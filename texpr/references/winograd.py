@@ -11,7 +11,7 @@ from weft.texpr.references.arguments import Array, accumulator
 from weft.texpr.references.convolution import bordered, borders, windows
 
 
-def conv2d_winograd(data: Array, weight: Array, padding: Any = 0, out_dtype: str | None = None) -> Array:
+def conv2d_winograd(data: Array, weight: Array, padding: Any, out_dtype: str | None) -> Array:
     x, w = accumulator(out_dtype, data, weight)
     count, blocks, *extents, channels = x.shape
     around = borders(padding, extents, [WINDOW] * 2, [1, 1], [1, 1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
@@ -137,20 +138,32 @@ def _both(one: Value | None, other: Value | None) -> Value | None:
     return ops.add(one, other) if one is not None and other is not None else other if one is None else one
 
 
+@dataclass(frozen=True)
+class _Attributes:
+    num_heads: int
+    do_rotary: bool | None = None
+    mask_filter_value: float = FILTER
+    past_present_share_buffer: bool | None = None
+    scale: float | None = None
+    unidirectional: bool = False
+
+    def check(self, node: Node, data: Value) -> None:
+        """Raises `Refusal` for unsupported attributes and data of a wrong rank."""
+        check_flag_off(node, "do_rotary", self.do_rotary, _ROTARY)
+        check_flag_off(node, "past_present_share_buffer", self.past_present_share_buffer, _SHARED)
+        check_rank(node, "input", data, 3)
+
+
 def _self_attention(
     node: Node,
+    given: _Attributes,
     projected: Sequence[Value],
     mask_index: Value | None,
     past: Value | None,
-    bias: Value | None,
-    *,
-    num_heads: int,
-    is_causal: bool,
-    scale: float | None,
-    mask_filter_value: float,
+    bias: Value | None = None,
 ) -> Sequence[Item | None]:
     """Operands are (batch, s, heads * e). Also returns keys and values for the next call."""
-    query, key, value = (heads(node, "weights", data, num_heads) for data in projected)
+    query, key, value = (heads(node, "weights", data, given.num_heads) for data in projected)
     states, length = None, query.shape[2]
     before: Extent = 0
     if past is not None:
@@ -159,8 +172,9 @@ def _self_attention(
     mask = None
     if mask_index is not None:
         shape = (query.shape[0], length, add(before, length))
-        mask = additive_mask(node, "mask_index", mask_index, shape, before, mask_filter_value, query.dtype)
-    found, key, value = attended(node, query, key, value, states, _both(mask, bias), is_causal=is_causal, scale=scale)
+        mask = additive_mask(node, "mask_index", mask_index, shape, before, given.mask_filter_value, query.dtype)
+    mask, is_causal = _both(mask, bias), given.unidirectional
+    found, key, value = attended(node, query, key, value, states, mask, is_causal=is_causal, scale=given.scale)
     return [found, ops.stack([key, value], 0) if node.uses_output(1) else None]
 
 
@@ -180,30 +194,20 @@ def _attention(
     attention_bias: Value | None = None,
     past_sequence_length: Item | None = None,
     *,
-    num_heads: int,
-    do_rotary: bool | None = None,
-    mask_filter_value: float = FILTER,
-    past_present_share_buffer: bool | None = None,
     qkv_hidden_sizes: list[int] | None = None,
     rotary_embedding_dim: int | None = None,
-    scale: float | None = None,
-    unidirectional: bool = False,
+    given: _Attributes,
 ) -> Sequence[Item | None]:
-    check_flag_off(node, "do_rotary", do_rotary, _ROTARY)
-    check_flag_off(node, "past_present_share_buffer", past_present_share_buffer, _SHARED)
-    check_rank(node, "input", input, 3)
+    given.check(node, input)
     product = ops.matmul(input, weights)
     product = product if bias is None else ops.add(product, bias)
-    sizes = qkv_hidden_sizes or None
+    sizes, num_heads = qkv_hidden_sizes or None, given.num_heads
     if sizes is not None and (len(sizes) != 3 or min(sizes) < 1 or any(size % num_heads for size in sizes)):
         raise node.refuse(
             f"attribute 'qkv_hidden_sizes' must be three multiples of 'num_heads' = {num_heads}, got {sizes}"
         )
     projected = thirds(node, "weights", product) if sizes is None else parts(node, "weights", product, sizes)
-    return _self_attention(
-        node, projected, mask_index, past, attention_bias, num_heads=num_heads, is_causal=unidirectional, scale=scale,
-        mask_filter_value=mask_filter_value,
-    )  # fmt: skip
+    return _self_attention(node, given, projected, mask_index, past, attention_bias)
 
 
 @defines("QAttention")
@@ -219,23 +223,13 @@ def _qattention(
     weight_zero_point: Item | None = None,
     past: Value | None = None,
     *,
-    num_heads: int,
-    do_rotary: bool | None = None,
-    mask_filter_value: float = FILTER,
-    past_present_share_buffer: bool | None = None,
-    scale: float | None = None,
-    unidirectional: bool = False,
+    given: _Attributes,
 ) -> Sequence[Item | None]:
-    check_flag_off(node, "do_rotary", do_rotary, _ROTARY)
-    check_flag_off(node, "past_present_share_buffer", past_present_share_buffer, _SHARED)
-    check_rank(node, "input", input, 3)
+    given.check(node, input)
     integers = integer_product(node, input, weight, zero_point(node, 6), zero_point(node, 7))
     factor = ops.multiply(single(input_scale), single(weight_scale))
     product = ops.add(ops.multiply(ops.cast(integers, bias.dtype), factor), bias)
-    return _self_attention(
-        node, thirds(node, "weight", product), mask_index, past, None, num_heads=num_heads, is_causal=unidirectional,
-        scale=scale, mask_filter_value=mask_filter_value,
-    )  # fmt: skip
+    return _self_attention(node, given, thirds(node, "weight", product), mask_index, past)
 
 
 def _unpacked(

@@ -10,7 +10,7 @@ from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.node import Node
 from weft.frontends.onnx.operators import ops
 from weft.frontends.onnx.registry import defines
-from weft.frontends.onnx.shapes import product_of
+from weft.frontends.onnx.shapes import over_axes_from
 
 
 @defines("Gelu")
@@ -71,11 +71,7 @@ def _bias_softmax(node: Node, data: Value, bias: Value, *, is_inner_broadcast: b
         raise node.refuse(f"input 'bias' of rank {bias.ndim} lacks axes from attribute 'axis' = {axis} on")
     if lead and not (bias.ndim == data.ndim or not is_inner_broadcast):
         raise node.refuse(f"attribute 'is_inner_broadcast' = 1 needs a bias of rank {data.ndim}, got {bias.ndim}")
-    scores = ops.add(data, bias)
-    if axis == data.ndim - 1:
-        return ops.softmax(scores, axis)
-    matrix = ops.reshape(scores, [product_of(data.shape[:axis]), product_of(data.shape[axis:])])
-    return ops.reshape(ops.softmax(matrix, 1), data.shape)
+    return over_axes_from(ops.add(data, bias), axis, ops.softmax)
 
 
 @defines("SwiGLU")

@@ -26,13 +26,19 @@ class _Layer:
 
 
 @dataclass(frozen=True)
-class _ExpertActivation:
-    name: str
-    alpha: float
-    beta: float
-    limit: float | None
-    fusion: int
-    """Layout of gates and linear parts in the first layer: 0 separate, 1 interleaved, 2 concatenated."""
+class _Attributes:
+    """`swiglu_fusion` is the layout of gates and linear parts in the first layer: 0 separate, 1 interleaved, 2
+    concatenated."""
+
+    activation_alpha: float = 1.0
+    activation_beta: float = 0.0
+    activation_type: str = "relu"
+    k: int = 1
+    normalize_routing_weights: bool = False
+    swiglu_fusion: int = 0
+    swiglu_limit: float | None = None
+    swiglu_limit_after_activation: bool = False
+    use_sparse_mixer: bool = False
 
 
 def _experts(
@@ -40,19 +46,20 @@ def _experts(
     data: Value,
     router: Value,
     layers: tuple[_Layer, _Layer, _Layer | None],
-    activation: _ExpertActivation,
-    chosen: int,
+    given: _Attributes,
     normalizes: bool,
     shares: Value | None = None,
 ) -> Value:
     """Tokens are sorted by expert: each layer is one product of groups of rows."""
-    first, second, third = layers
-    if activation.name not in _ACTIVATIONS:
-        raise node.refuse(f"attribute 'activation_type' must be of {', '.join(_ACTIVATIONS)}, got {activation.name}")
-    is_gated = activation.name == "swiglu"
-    if activation.fusion not in ((0, 1, 2) if is_gated else (0,)):
-        raise node.refuse(f"attribute 'swiglu_fusion' = {activation.fusion} does not fit {activation.name}")
-    if (third is not None) != (is_gated and not activation.fusion):
+    (first, second, third), chosen, fusion = layers, given.k, given.swiglu_fusion
+    if given.activation_type not in _ACTIVATIONS:
+        raise node.refuse(
+            f"attribute 'activation_type' must be of {', '.join(_ACTIVATIONS)}, got {given.activation_type}"
+        )
+    is_gated = given.activation_type == "swiglu"
+    if fusion not in ((0, 1, 2) if is_gated else (0,)):
+        raise node.refuse(f"attribute 'swiglu_fusion' = {fusion} does not fit {given.activation_type}")
+    if (third is not None) != (is_gated and not fusion):
         raise node.refuse("input 'fc3_experts_weights' belongs to swiglu with 'swiglu_fusion' = 0, and to that alone")
     number = first.weights.shape[0]
     if not isinstance(number, int) or not node.equal(router.shape[-1], number) or not 1 <= chosen <= number:
@@ -80,14 +87,14 @@ def _experts(
     if is_gated:
         if third is not None:
             gate, linear = hidden, applied(third, tokens)
-        elif activation.fusion == 2:
+        elif fusion == 2:
             gate, linear = ops.split(hidden, 2, -1)
         else:
             gate, linear = (ops.strided_slice(hidden, [at], [None], [2], [1]) for at in range(2))
-        hidden = clamped_swiglu(gate, linear, activation.alpha, activation.beta, activation.limit)
-    elif activation.name != "identity":
-        by_tanh = activation.name == "gelu"
-        apply = {"relu": ops.relu, "gelu": ops.gelu, "silu": ops.silu}[activation.name]
+        hidden = clamped_swiglu(gate, linear, given.activation_alpha, given.activation_beta, given.swiglu_limit)
+    elif given.activation_type != "identity":
+        by_tanh = given.activation_type == "gelu"
+        apply = {"relu": ops.relu, "gelu": ops.gelu, "silu": ops.silu}[given.activation_type]
         hidden = apply(hidden, "tanh") if by_tanh else apply(hidden)
     found = ops.take(applied(second, hidden), ops.argsort(order), 0)
     found = ops.reshape(found, [rows.shape[0], chosen, found.shape[1]])
@@ -107,26 +114,17 @@ def _moe(
     fc3_experts_weights: Value | None = None,
     fc3_experts_bias: Value | None = None,
     *,
-    activation_alpha: float = 1.0,
-    activation_beta: float = 0.0,
-    activation_type: str = "relu",
-    k: int = 1,
-    normalize_routing_weights: bool = False,
-    swiglu_fusion: int = 0,
-    swiglu_limit: float | None = None,
-    swiglu_limit_after_activation: bool = False,
-    use_sparse_mixer: bool = False,
+    given: _Attributes,
 ) -> Item:
-    _check_mixer(node, use_sparse_mixer, swiglu_limit_after_activation)
+    _check_mixer(node, given)
     third = None if fc3_experts_weights is None else _Layer(fc3_experts_weights, fc3_experts_bias)
     layers = _Layer(fc1_experts_weights, fc1_experts_bias), _Layer(fc2_experts_weights, fc2_experts_bias), third
-    activation = _ExpertActivation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
-    return _experts(node, input, router_probs, layers, activation, k, normalize_routing_weights)
+    return _experts(node, input, router_probs, layers, given, given.normalize_routing_weights)
 
 
-def _check_mixer(node: Node, use_sparse_mixer: bool, after: bool) -> None:
-    for name, is_on in (("use_sparse_mixer", use_sparse_mixer), ("swiglu_limit_after_activation", after)):
-        if is_on:
+def _check_mixer(node: Node, given: _Attributes) -> None:
+    for name in ("use_sparse_mixer", "swiglu_limit_after_activation"):
+        if getattr(given, name):
             raise node.refuse(f"attribute '{name}' = 1 is not supported: onnxruntime has it on GPUs alone")
 
 
@@ -156,27 +154,19 @@ def _qmoe(
     fc2_act_block_scale: Item | None = None,
     *,
     accuracy_level: int = 0,
-    activation_alpha: float = 1.0,
-    activation_beta: float = 0.0,
-    activation_type: str = "relu",
     block_size: int | None = None,
     expert_weight_bits: int = 4,
     fc1_expert_weight_bits: int | None = None,
     fc2_expert_weight_bits: int | None = None,
     fc3_expert_weight_bits: int | None = None,
-    k: int = 1,
-    normalize_routing_weights: bool = False,
     quant_type: str = "int",
-    swiglu_fusion: int = 0,
-    swiglu_limit: float | None = None,
-    swiglu_limit_after_activation: bool = False,
-    use_sparse_mixer: bool = False,
     weights_prepacked: int = -1,
+    given: _Attributes,
 ) -> Item:
     """Weights of 2, 4 or 8 bits are dequantized at build time. Activations stay floats."""
     if not 0 <= accuracy_level <= 4:
         raise node.refuse(f"attribute 'accuracy_level' = {accuracy_level} must be 0 to 4")
-    _check_mixer(node, use_sparse_mixer, swiglu_limit_after_activation)
+    _check_mixer(node, given)
     if quant_type != "int":
         raise node.refuse(f"attribute 'quant_type' = {quant_type} is not supported: weights are integers")
     if weights_prepacked not in (-1, 0):
@@ -201,9 +191,8 @@ def _qmoe(
         layer(fc2_experts_weights, fc2_scales, fc2_zero_points, fc2_experts_bias, fc2_expert_weight_bits),
         third,
     )
-    activation = _ExpertActivation(activation_type, activation_alpha, activation_beta, swiglu_limit, swiglu_fusion)
-    normalizes = normalize_routing_weights or router_weights is None  # onnxruntime always normalizes on the CPU
-    return _experts(node, input, router_probs, layers, activation, k, normalizes, router_weights)
+    normalizes = given.normalize_routing_weights or router_weights is None  # onnxruntime always normalizes on the CPU
+    return _experts(node, input, router_probs, layers, given, normalizes, router_weights)
 
 
 def _dequantized(

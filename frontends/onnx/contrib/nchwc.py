@@ -7,7 +7,7 @@ optimizer and is not in the file.
 from __future__ import annotations
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.contrib.convolutions import channels_first
+from weft.frontends.onnx.contrib.convolutions import ConvolutionAttributes, PoolAttributes, channels_first
 from weft.frontends.onnx.contrib.convolutions import channels_last as with_channels_last
 from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.neural import pooled
@@ -28,12 +28,7 @@ def _conv(
     *,
     activation: str | None = None,
     activation_params: list[float] | None = None,
-    auto_pad: str = "NOTSET",
-    dilations: list[int] | None = None,
-    group: int = 1,
-    kernel_shape: list[int] | None = None,
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
+    window: ConvolutionAttributes,
 ) -> Item:
     raise node.refuse(
         "input 'W' is in blocks of the CPU that the model was optimized on: save the model with graph optimization "
@@ -54,36 +49,14 @@ def _reorder_output(node: Node, X: Value, *, channels: int = 0, channels_last: b
 
 
 @defines("MaxPool", domain=_DOMAIN)
-def _max_pool(
-    node: Node,
-    X: Value,
-    *,
-    kernel_shape: list[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    dilations: list[int] | None = None,
-    pads: list[int] | None = None,
-    storage_order: bool = False,
-    strides: list[int] | None = None,
-) -> Item:
+def _max_pool(node: Node, X: Value, *, storage_order: bool = False, window: PoolAttributes) -> Item:
     del storage_order
-    return pooled(node, X, "max_pool{}d", ceil_mode)
+    return pooled(node, X, "max_pool{}d", window.ceil_mode)
 
 
 @defines("AveragePool", domain=_DOMAIN)
-def _average_pool(
-    node: Node,
-    X: Value,
-    *,
-    kernel_shape: list[int],
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-    dilations: list[int] | None = None,
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
-) -> Item:
-    return pooled(node, X, "avg_pool{}d", ceil_mode, count_include_pad)
+def _average_pool(node: Node, X: Value, *, count_include_pad: bool = False, window: PoolAttributes) -> Item:
+    return pooled(node, X, "avg_pool{}d", window.ceil_mode, count_include_pad)
 
 
 @defines("GlobalAveragePool", "GlobalMaxPool", domain=_DOMAIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.known_tensors import Item
@@ -163,19 +164,17 @@ def _qembed_layer_norm(
     return found[:2]
 
 
+@dataclass(frozen=True)
+class _GroupAttributes:
+    activation: int
+    groups: int
+    epsilon: float = 1e-5
+    channels_last: bool = True
+
+
 @defines("GroupNorm")
-def _group_norm(
-    node: Node,
-    X: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    activation: int,
-    groups: int,
-    epsilon: float = 1e-5,
-    channels_last: bool = True,
-) -> Item:
-    return _grouped(node, X, gamma, beta, activation, groups, epsilon, channels_last)
+def _group_norm(node: Node, X: Value, gamma: Value, beta: Value, *, given: _GroupAttributes) -> Item:
+    return _grouped(node, X, gamma, beta, given)
 
 
 @defines("SkipGroupNorm")
@@ -187,33 +186,21 @@ def _skip_group_norm(
     skip: Value,
     bias: Value | None = None,
     *,
-    activation: int,
-    groups: int,
-    epsilon: float = 1e-5,
-    channels_last: bool = True,
+    given: _GroupAttributes,
 ) -> Sequence[Item]:
     if skip.ndim == 2:
-        skip = ops.expand_dims(skip, [1, 2] if channels_last else [2, 3])
-    if bias is not None and not channels_last:
+        skip = ops.expand_dims(skip, [1, 2] if given.channels_last else [2, 3])
+    if bias is not None and not given.channels_last:
         bias = ops.expand_dims(bias, [1, 2])
     total = _added(X, skip, bias)
-    return [_grouped(node, total, gamma, beta, activation, groups, epsilon, channels_last), total]
+    return [_grouped(node, total, gamma, beta, given), total]
 
 
-def _grouped(
-    node: Node,
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    activation: int,
-    groups: int,
-    epsilon: float,
-    channels_last: bool,
-) -> Value:
-    if activation not in (0, 1):
-        raise node.refuse(f"attribute 'activation' must be 0 or 1, got {activation}")
+def _grouped(node: Node, data: Value, gamma: Value, beta: Value, given: _GroupAttributes) -> Value:
+    if given.activation not in (0, 1):
+        raise node.refuse(f"attribute 'activation' must be 0 or 1, got {given.activation}")
     gamma, beta = (value if value.dtype == data.dtype else ops.cast(value, data.dtype) for value in (gamma, beta))
-    images = ops.moveaxis(data, -1, 1) if channels_last else data
-    found = ops.group_norm(images, groups, gamma, beta, epsilon)
-    found = ops.silu(found) if activation else found
-    return ops.moveaxis(found, 1, -1) if channels_last else found
+    images = ops.moveaxis(data, -1, 1) if given.channels_last else data
+    found = ops.group_norm(images, given.groups, gamma, beta, given.epsilon)
+    found = ops.silu(found) if given.activation else found
+    return ops.moveaxis(found, 1, -1) if given.channels_last else found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from weft.frontends.graph_builder import Value
 from weft.frontends.onnx.contrib.elementwise import activated
 from weft.frontends.onnx.known_tensors import Item
@@ -11,26 +13,25 @@ from weft.frontends.onnx.products import gemm
 from weft.frontends.onnx.registry import defines
 
 
+@dataclass(frozen=True)
+class _Attributes:
+    alpha: float = 1.0
+    transA: bool = False
+    transB: bool = False
+    transBatchA: bool = False
+    transBatchB: bool = False
+
+
 @defines("TransposeMatMul")
 def _transpose_matmul(
     node: Node, A: Value, B: Value, *, alpha: float = 1.0, transA: bool = False, transB: bool = False
 ) -> Item:
-    return _fused(node, A, B, alpha, (transA, transB), (False, False))
+    return _fused(node, A, B, _Attributes(alpha, transA, transB))
 
 
 @defines("FusedMatMul")
-def _fused_matmul(
-    node: Node,
-    A: Value,
-    B: Value,
-    *,
-    alpha: float = 1.0,
-    transA: bool = False,
-    transB: bool = False,
-    transBatchA: bool = False,
-    transBatchB: bool = False,
-) -> Item:
-    return _fused(node, A, B, alpha, (transA, transB), (transBatchA, transBatchB))
+def _fused_matmul(node: Node, A: Value, B: Value, *, given: _Attributes) -> Item:
+    return _fused(node, A, B, given)
 
 
 @defines("FusedMatMulActivation")
@@ -44,30 +45,24 @@ def _fused_matmul_activation(
     activation_beta: float | None = None,
     activation_gamma: float | None = None,
     activation_axis: int | None = None,
-    alpha: float = 1.0,
-    transA: bool = False,
-    transB: bool = False,
-    transBatchA: bool = False,
-    transBatchB: bool = False,
+    given: _Attributes,
 ) -> Item:
-    product = _fused(node, A, B, alpha, (transA, transB), (transBatchA, transBatchB))
+    product = _fused(node, A, B, given)
     if activation_axis is not None:
         raise node.refuse(f"attribute 'activation_axis' = {activation_axis} is not supported")
     return activated(node, product, activation, (activation_alpha, activation_beta, activation_gamma))
 
 
-def _fused(
-    node: Node, left: Value, right: Value, alpha: float, transposed: tuple[bool, bool], batch: tuple[bool, bool]
-) -> Value:
+def _fused(node: Node, left: Value, right: Value, given: _Attributes) -> Value:
     """The first axis of transposed matrices may be that of the rows."""
     operands: list[Value] = []
-    for value, is_batch in zip((left, right), batch, strict=True):
+    for value, is_batch in ((left, given.transBatchA), (right, given.transBatchB)):
         if is_batch and value.ndim < 3:
             raise node.refuse(f"attributes 'transBatchA' and 'transBatchB' need a rank of 3 or more, got {value.ndim}")
         operands.append(ops.moveaxis(value, 0, -2) if is_batch else value)
-    flags = [flag and value.ndim > 1 for flag, value in zip(transposed, operands, strict=True)]
+    flags = [flag and value.ndim > 1 for flag, value in zip((given.transA, given.transB), operands, strict=True)]
     product = ops.matmul(*operands, transpose_a=flags[0], transpose_b=flags[1])
-    return product if alpha == 1 else ops.multiply(product, alpha)
+    return product if given.alpha == 1 else ops.multiply(product, given.alpha)
 
 
 @defines("FusedGemm")

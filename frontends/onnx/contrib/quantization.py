@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.frontends.graph_builder import Value
-from weft.frontends.onnx.contrib.convolutions import channels_first
+from weft.frontends.onnx.contrib.convolutions import ConvolutionAttributes, channels_first
 from weft.frontends.onnx.contrib.convolutions import channels_last as with_channels_last
 from weft.frontends.onnx.known_tensors import Item
 from weft.frontends.onnx.neural import pooled
@@ -25,7 +25,7 @@ from weft.frontends.onnx.quantization import (
 )
 from weft.frontends.onnx.recurrent import activations_of
 from weft.frontends.onnx.registry import defines
-from weft.frontends.onnx.shapes import product_of
+from weft.frontends.onnx.shapes import over_axes_from
 
 
 def _dequantized(data: Value, scale: Value, zero: Value | None) -> Value:
@@ -89,11 +89,7 @@ def _qlinear_softmax(
 ) -> Item:
     """Before opset 13, the softmax is over all axes from `axis` on."""
     data = _dequantized(X, X_scale, x_zero_point)
-    if opset < 13 and axis != X.ndim - 1:
-        shape = [product_of(X.shape[:axis]), product_of(X.shape[axis:])]
-        found = ops.reshape(ops.softmax(ops.reshape(data, shape), 1), X.shape)
-    else:
-        found = ops.softmax(data, axis)
+    found = over_axes_from(data, axis, ops.softmax) if opset < 13 else ops.softmax(data, axis)
     return _quantized(found, y_scale, y_zero_point, X.dtype)
 
 
@@ -198,15 +194,10 @@ def _qlinear_conv(
     y_zero_point: Value,
     B: Value | None = None,
     *,
-    auto_pad: str = "NOTSET",
     channels_last: bool = False,
-    dilations: list[int] | None = None,
-    group: int = 1,
-    kernel_shape: list[int] | None = None,
-    pads: list[int] | None = None,
-    strides: list[int] | None = None,
+    window: ConvolutionAttributes,
 ) -> Item:
-    return _over_images(x, channels_last, lambda data: qlinear_conv(node, data, group))
+    return _over_images(x, channels_last, lambda data: qlinear_conv(node, data, window.group))
 
 
 @defines("QuantizeLinear")
