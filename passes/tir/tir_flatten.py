@@ -578,8 +578,8 @@ def _implies(assumed: _Differences, difference: tuple[str, KnownExtent]) -> bool
 
 def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:
     conditions = AccessContext.around(op).conditions
-    at_most = {("<=", names.of_index(index) * -1) for index in conditions.positives}
-    equal = {("==", names.of_index(index)) for index in conditions.zeros}
+    at_most = {("<=", names.of_index(index) * -1) for index in conditions.inequalities}
+    equal = {("==", names.of_index(index)) for index in conditions.equalities}
     return {frozenset({difference}) for difference in at_most | equal}
 
 
