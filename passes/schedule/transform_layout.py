@@ -383,7 +383,7 @@ class TransformLayout(RecheckedPrimitive):
     """Change the layout of a buffer: move its element at `indices` to `index_map(indices)`, and rewrite all accesses.
 
     Requirements:
-    1. the block reads or writes that many buffers
+    1. the block reads or writes a buffer at this index
     2. the index map takes the indices of the buffer to a box: all of them, to non-negative ones, in a box whose extents
        follow from those of the buffer
     3. no two elements are mapped to one place
