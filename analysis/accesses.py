@@ -38,18 +38,20 @@ WORLD.name_hint = "world"
 
 @dataclass(frozen=True)
 class Conditions:
-    """An instance runs if all `positives` are >= 0 and all `zeros` 0; inexact if a condition was dropped."""
+    """An instance runs if all `inequalities` are >= 0 and all `equalities` 0; inexact if a condition was dropped."""
 
-    positives: tuple[Index, ...] = ()
-    zeros: tuple[Index, ...] = ()
+    inequalities: tuple[Index, ...] = ()
+    equalities: tuple[Index, ...] = ()
     exact: bool = True
 
     @property
     def indices(self) -> tuple[Index, ...]:
-        return self.positives + self.zeros
+        return self.inequalities + self.equalities
 
     def __and__(self, other: Conditions) -> Conditions:
-        return Conditions(self.positives + other.positives, self.zeros + other.zeros, self.exact and other.exact)
+        return Conditions(
+            self.inequalities + other.inequalities, self.equalities + other.equalities, self.exact and other.exact
+        )
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,8 @@ class Access:
             self.indices == other.indices
             and self.indices is not None
             and self.loops == other.loops
-            and set(self.conditions.positives) <= set(other.conditions.positives)
-            and set(self.conditions.zeros) <= set(other.conditions.zeros)
+            and set(self.conditions.inequalities) <= set(other.conditions.inequalities)
+            and set(self.conditions.equalities) <= set(other.conditions.equalities)
             and self.conditions.exact
         )
 
@@ -170,7 +172,7 @@ class Context:
 
     def _first_step(self, block: BlockOp) -> Conditions:
         steps = zip(block.iter_vars, block.kinds, strict=True)
-        return Conditions(zeros=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
+        return Conditions(equalities=tuple(self.iterators[v] for v, kind in steps if kind is IterKind.REDUCE))
 
     def steps_of(self, block: BlockOp) -> tuple[Index, ...]:
         bindings = zip(self.resolve_map(block), block.kinds, strict=True)
@@ -369,7 +371,7 @@ def _comparison(predicate: int, left: Index, right: Index, holds: bool) -> Condi
     """`arith.cmpi` predicates: 0 eq, 1 ne, 2 slt, 3 sle, 4 sgt, 5 sge. Unsigned ones give no condition."""
     if predicate in (0, 1):
         if (predicate == 0) == holds:
-            return Conditions(zeros=(left - right,))
+            return Conditions(equalities=(left - right,))
         return Conditions(exact=False)
     if predicate in (4, 5):
         left, right = right, left

@@ -380,12 +380,12 @@ class Bounds:
         return choose("min", low, high), choose("max", low, high)
 
 
-def _instances(access: Access, *positives: Index, opaque: Collection[SSAValue] = ()) -> Question:
+def _instances(access: Access, *inequalities: Index, opaque: Collection[SSAValue] = ()) -> Question:
     question = Question(own=(), opaque=opaque)
     question.add("", access)
-    for index in positives:
+    for index in inequalities:
         question.not_negative((index, ""))
-    for iterator, binding in _inner_iterators(access, *positives).items():
+    for iterator, binding in _inner_iterators(access, *inequalities).items():
         question.equate((Index({iterator: 1}), ""), (binding, ""))
     return question
 

@@ -212,7 +212,7 @@ def check_coverage(block: BlockOp) -> None:
             _check_same_domain(parts)
             along = _needed_iterators(block)
             if (along is None or along) and not _is_cut_by_surroundings(parts):
-                given = [index for part in parts for index in Context.around(part).conditions.positives]
+                given = [index for part in parts for index in Context.around(part).conditions.inequalities]
                 missed = missed_instance(domain, *others, loops_run=True, along=along, given=given)
                 if missed is not None and missed.holds(otherwise=True):
                     _report_missed(block, missed.place)

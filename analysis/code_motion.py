@@ -172,7 +172,7 @@ def shared_element(block: BlockOp) -> Violation | None:
 
 def _always_runs(store: Access) -> bool:
     conditions = store.conditions
-    return conditions.exact and not conditions.positives and (store.in_init or not conditions.zeros)
+    return conditions.exact and not conditions.inequalities and (store.in_init or not conditions.equalities)
 
 
 def _shared_by(

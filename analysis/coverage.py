@@ -62,12 +62,12 @@ def are_digits(domain: Domain) -> bool:
             return False
         end = sum(weight * maximum for weight, _, maximum in digits) + 1
         inside = extent - index - 1
-        if end < extent.constant or (end > extent.constant and inside not in domain.conditions.positives):
+        if end < extent.constant or (end > extent.constant and inside not in domain.conditions.inequalities):
             return False
     if any(not isinstance(loop.extent, int) or loop.extent < 1 for loop in domain.loops):
         return False  # a loop of extent 0 has no iterations
     keeps_inside = {extent - index - 1 for index, extent in zip(domain.bindings, domain.extents, strict=True)}
-    return not domain.conditions.zeros and keeps_inside.issuperset(domain.conditions.positives)
+    return not domain.conditions.equalities and keeps_inside.issuperset(domain.conditions.inequalities)
 
 
 def missed_instance(
@@ -199,8 +199,8 @@ def _as_two_loops(
     replaced = set(numerator.values())
     inside = [loop for loop in domain.loops if loop.induction_variable in replaced]
     made = [(value, extent) for value, extent in domain.free_loops if value in replaced]
-    own = [i for i in domain.conditions.positives if i.mentions(replaced)]
-    if len(inside) + len(made) != len(replaced) or any(i.mentions(replaced) for i in domain.conditions.zeros):
+    own = [i for i in domain.conditions.inequalities if i.mentions(replaced)]
+    if len(inside) + len(made) != len(replaced) or any(i.mentions(replaced) for i in domain.conditions.equalities):
         return None
     product = _end_of(numerator, inside, made, own)
     outer = None if product is None else _divided(product, divisor)
@@ -210,18 +210,18 @@ def _as_two_loops(
         question = Domain(tuple(inside), (numerator,), (product,), Conditions(tuple(own)), tuple(made))
         if missed_instance(question) is not None:
             return None
-    rest = tuple(i for i in domain.conditions.positives if i not in own)
+    rest = tuple(i for i in domain.conditions.inequalities if i not in own)
     result = replace(
         domain,
         loops=tuple(loop for loop in domain.loops if loop not in inside),
-        conditions=replace(domain.conditions, positives=rest),
+        conditions=replace(domain.conditions, inequalities=rest),
         free_loops=(
             *((value, extent) for value, extent in domain.free_loops if value not in replaced),
             (quotient, outer),
             (remainder, divisor),
         ),
     )
-    used = [*result.bindings, *rest, *domain.conditions.zeros]
+    used = [*result.bindings, *rest, *domain.conditions.equalities]
     return None if any(index.mentions(replaced) for index in used) else result
 
 
@@ -353,7 +353,7 @@ def fills_box_around(write: Access, read: Access) -> bool:
     """Whether loops around only `write` fill a dense box around what `read` touches, in each iteration of the common
     loops. Sufficient, not necessary: in each dimension, `write` touches `base + v` with v in 0 .. size-1 over loops
     that no other dimension uses, and `read - base` is in 0 .. size-1."""
-    if write.indices is None or read.indices is None or write.conditions.positives or write.conditions.zeros:
+    if write.indices is None or read.indices is None or write.conditions.inequalities or write.conditions.equalities:
         return False
     common = [loop.induction_variable for loop in write.loops if loop in read.loops]
     own = [loop for loop in write.loops if loop not in read.loops]
@@ -423,8 +423,8 @@ def _of_anything(read: Access, free: Collection[int], settled: Collection[SSAVal
         return read
     conditions = read.conditions
     known = Conditions(
-        tuple(index for index in conditions.positives if _is_made_of_known(index, settled)),
-        tuple(index for index in conditions.zeros if _is_made_of_known(index, settled)),
+        tuple(index for index in conditions.inequalities if _is_made_of_known(index, settled)),
+        tuple(index for index in conditions.equalities if _is_made_of_known(index, settled)),
     )
     indices = tuple(Index.of(0) if d in free else index for d, index in enumerate(read.indices))
     return replace(read, indices=indices, conditions=known)
@@ -456,8 +456,8 @@ def _without_first_step(access: Access, loop: ForOp | None) -> Access:
     starts = Context.around(block).steps_of(block)
     at = -1 if loop is None else access.loops.index(loop)
     outside = {around.induction_variable for around in access.loops[: at + 1]}
-    zeros = tuple(z for z in access.conditions.zeros if z not in starts or z.depends_on(outside))
-    return replace(access, conditions=replace(access.conditions, zeros=zeros))
+    equalities = tuple(z for z in access.conditions.equalities if z not in starts or z.depends_on(outside))
+    return replace(access, conditions=replace(access.conditions, equalities=equalities))
 
 
 def uncovered_element(read: Access, writes: Sequence[Access]) -> Missed | None:

@@ -224,7 +224,7 @@ def box_of(found: Sequence[Access], loop: ForOp | None, *, by_all_threads: bool 
 def static_box(found: Sequence[Access], box: Sequence[Span | None]) -> tuple[Span | None, ...]:
     result: list[Span | None] = []
     for dimension, span in enumerate(box):
-        bounds = [_bounds(access, dimension) for access in found if access.conditions.positives]
+        bounds = [_bounds(access, dimension) for access in found if access.conditions.inequalities]
         if len(bounds) < len(found) or (span is not None and (span.step > 1 or span.runs)) or not all(bounds):
             result.append(span)
             continue

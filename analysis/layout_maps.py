@@ -146,10 +146,10 @@ MAX_PIECES = 16
 
 @dataclass(frozen=True)
 class Piece:
-    """New indices in the box of `spans` with `positives >= 0` and `zeros == 0`."""
+    """New indices in the box of `spans` with `inequalities >= 0` and `equalities == 0`."""
 
-    positives: tuple[Index, ...]
-    zeros: tuple[Index, ...]
+    inequalities: tuple[Index, ...]
+    equalities: tuple[Index, ...]
     spans: tuple[tuple[int, int] | None, ...]
     """First and last value per dimension; None if they depend on symbols."""
 
@@ -340,12 +340,12 @@ class LayoutMap:
                 known = known.upper_bound_val(isl.dim_type.set, place, span[1])
         simpler = within_budget(lambda: isl.Set.from_basic_set(part).gist(known).compute_divs()).get_basic_sets()
         (basic,) = simpler if len(simpler) == 1 else (part,)
-        positives: list[Index] = []
-        zeros: list[Index] = []
+        inequalities: list[Index] = []
+        equalities: list[Index] = []
         for constraint in basic.get_constraints():
             index = index_of_aff(constraint.get_aff(), [*self.symbols, *self.outputs])
-            (zeros if constraint.is_equality() else positives).append(index)
-        return Piece(tuple(positives), tuple(zeros), tuple(spans))
+            (equalities if constraint.is_equality() else inequalities).append(index)
+        return Piece(tuple(inequalities), tuple(equalities), tuple(spans))
 
     def inverse(self) -> tuple[Index, ...] | None:
         """Old indices over `outputs`, valid on the image of an injective map, if single expressions."""
@@ -429,12 +429,12 @@ class AccessInverse:
 
     def conditions(self, element: Sequence[Index]) -> Conditions:
         instance = self.instance(element)
-        positives = [end for index, extent in zip(instance, self.extents, strict=True)
+        inequalities = [end for index, extent in zip(instance, self.extents, strict=True)
                      for end in (index, extent - index - 1)]  # fmt: skip
         mapping = dict(zip(self.variables, instance, strict=True))
-        zeros = [(index.substitute(mapping, range_of) - place).simplified(range_of)
+        equalities = [(index.substitute(mapping, range_of) - place).simplified(range_of)
                  for index, place in zip(self.indices, element, strict=True)]  # fmt: skip
-        return Conditions(tuple(positives), tuple(index for index in zeros if index != Index({})))
+        return Conditions(tuple(inequalities), tuple(index for index in equalities if index != Index({})))
 
 
 def inverse_in_block(block: BlockOp, operands: Sequence[SSAValue]) -> AccessInverse | Violation:

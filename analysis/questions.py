@@ -158,8 +158,8 @@ class Instance:
         loops, conditions = place.loops, place.conditions
         return (
             all(0 <= self.value(loop.induction_variable) < self.number(loop.extent) for loop in loops)
-            and all(self.number(index) >= 0 for index in conditions.positives)
-            and all(self.number(index) == 0 for index in conditions.zeros)
+            and all(self.number(index) >= 0 for index in conditions.inequalities)
+            and all(self.number(index) == 0 for index in conditions.equalities)
         )
 
 
@@ -225,11 +225,11 @@ class _PointSearch:
             return (number, number) if extent is None else (0, number - 1)
 
         rooms = [index - number for index, number in zip(self.bindings, self.wanted, strict=True)]
-        for index in (*rooms, *self.conditions.zeros):
+        for index in (*rooms, *self.conditions.equalities):
             low, high = index.range(range_of)
             if (low is not None and low > 0) or (high is not None and high < 0):
                 return False
-        highs = (index.range(range_of)[1] for index in self.conditions.positives)
+        highs = (index.range(range_of)[1] for index in self.conditions.inequalities)
         return all(high is None or high >= 0 for high in highs)
 
 
@@ -427,10 +427,10 @@ def add_domain(system: System, loops: Sequence[ForOp], conditions: Conditions, n
             system.declare(variable, 0, loop.extent - 1)
         else:
             system.less(Row({variable: 1}, 0), system.row(Index.of(loop.extent), naming))
-    for index in conditions.positives:
-        system.positives.append(system.row(index, naming))
-    for index in conditions.zeros:
-        system.zeros.append(system.row(index, naming))
+    for index in conditions.inequalities:
+        system.inequalities.append(system.row(index, naming))
+    for index in conditions.equalities:
+        system.equalities.append(system.row(index, naming))
 
 
 def places(rank: int) -> list[Variable]:
@@ -464,10 +464,10 @@ def points_that_agree(
     return None
 
 
-def instances_where(at: Access | Context, *positives: Index) -> Question:
-    """Instances, in role "", at which no index of `positives` is negative. Each value is a separate variable."""
+def instances_where(at: Access | Context, *inequalities: Index) -> Question:
+    """Instances, in role "", at which no index of `inequalities` is negative. Each value is a separate variable."""
     question = Question(own=())
     question.add("", at)
-    for index in positives:
+    for index in inequalities:
         question.not_negative((index, ""))
     return question

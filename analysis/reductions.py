@@ -127,9 +127,9 @@ def _in_any_step(access: Access, block: BlockOp) -> Access:
     first: dict[SSAValue, Index] = {variable: Index({}) for variable, kind in kinds if kind is IterKind.REDUCE}
     indices = None if access.indices is None else tuple(index.substitute(first) for index in access.indices)
     conditions = access.conditions
-    positives = tuple(index.substitute(first) for index in conditions.positives)
-    zeros = tuple(zero for index in conditions.zeros if (zero := index.substitute(first)) != Index({}))
-    return replace(access, indices=indices, conditions=Conditions(positives, zeros, conditions.exact))
+    inequalities = tuple(index.substitute(first) for index in conditions.inequalities)
+    equalities = tuple(zero for index in conditions.equalities if (zero := index.substitute(first)) != Index({}))
+    return replace(access, indices=indices, conditions=Conditions(inequalities, equalities, conditions.exact))
 
 
 @dataclass(frozen=True)

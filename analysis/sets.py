@@ -132,14 +132,14 @@ class Divisions:
             for part in parts.values():
                 yield from (part.whole, part.quotient, part.rest)
 
-    def bounds(self, positives: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
+    def bounds(self, inequalities: Sequence[Row]) -> Iterator[tuple[Row, Part, Part]]:
         """A divisor, a varying part, and one that may bound it: a product of symbols, or a multiple of the divisor
-        in `positives`."""
+        in `inequalities`."""
         for key, parts in self._parts.items():
             divisor = self._divisors[key]
             varying = [part for part in parts.values() if not part.fixed]
             fixed = [part for part in parts.values() if part.fixed]
-            fixed += [_multiple(divisor, factor) for factor in _multiples_in(divisor, positives)]
+            fixed += [_multiple(divisor, factor) for factor in _multiples_in(divisor, inequalities)]
             for part, bound in itertools.product(varying, fixed):
                 yield divisor, part, bound
 
@@ -157,12 +157,12 @@ def _multiple(divisor: Row, factor: int) -> Part:
     return Part(whole, Row({}, factor), Row({}, 0), fixed=True)
 
 
-def _multiples_in(divisor: Row, positives: Sequence[Row]) -> list[int]:
+def _multiples_in(divisor: Row, inequalities: Sequence[Row]) -> list[int]:
     if len(divisor.terms) != 1:
         return []
     terms: Mapping[Variable, int] = divisor.terms
     ((variable, own),) = terms.items()
-    factors = {row.terms[variable] // own for row in positives if row.terms.get(variable, 0) >= own > 0}
+    factors = {row.terms[variable] // own for row in inequalities if row.terms.get(variable, 0) >= own > 0}
     return sorted(factors)[:3]
 
 
@@ -189,8 +189,8 @@ class NotProved(Exception):
 @dataclass
 class System:
     bounds: dict[Variable, Interval] = field(default_factory=dict[Variable, Interval])
-    zeros: list[Row] = field(default_factory=list[Row])
-    positives: list[Row] = field(default_factory=list[Row])
+    equalities: list[Row] = field(default_factory=list[Row])
+    inequalities: list[Row] = field(default_factory=list[Row])
     values: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Concrete values of symbols, which make their products and quotients linear."""
     opaque: Collection[SSAValue] = ()
@@ -261,7 +261,7 @@ class System:
             negative = assumed.negative_alternatives()
             if len(negative) == 1:
                 row = self.row(assumed.index, naming)
-                (self.zeros if assumed.is_equality else self.positives).append(row)
+                (self.equalities if assumed.is_equality else self.inequalities).append(row)
             elif value in negative[0].sources():  # once for all symbols
                 self._assumed.append([self.row(index * -1 - 1, naming) for index in negative])
 
@@ -280,10 +280,10 @@ class System:
             self.declare(key, None if low is None else low // divisor, None if high is None else high // divisor)
             rest = whole.copy()
             rest.add(q, -divisor)
-            self.positives.append(rest)
+            self.inequalities.append(rest)
             above = Row({}, divisor - 1)
             above.add(rest, -1)
-            self.positives.append(above)
+            self.inequalities.append(above)
         if is_quotient:
             return q
         remainder = whole.copy()
@@ -294,7 +294,7 @@ class System:
         whole, divisor = self.row(division.numerator, naming), self.row(division.divisor, naming)
         if not divisor.terms:
             if divisor.constant < 1:
-                self.positives.append(Row({}, -1))  # the division never executes
+                self.inequalities.append(Row({}, -1))  # the division never executes
                 return Row({}, 0)
             return self._digit(whole, divisor.constant, is_quotient=division.is_quotient)
         keys: tuple[Variable, Variable] = (("quotient", divisor.key, whole.key), ("rest", divisor.key, whole.key))
@@ -365,12 +365,12 @@ class System:
         return low, high
 
     def equal(self, left: Row, right: Row) -> None:
-        self.zeros.append(left.minus(right))
+        self.equalities.append(left.minus(right))
 
     def less(self, left: Row, right: Row, by: int = 1) -> None:
         difference = right.minus(left)
         difference.constant -= by
-        self.positives.append(difference)
+        self.inequalities.append(difference)
 
     def find_point(self) -> Point | None:
         """A feasible point that satisfies every constraint. Raises `NotProved` also if inexact constraints leave that
@@ -403,7 +403,7 @@ class System:
 
     def _alternatives(self) -> list[_Alternatives]:
         sides = (((one,), (other,)) for one, other in self._choices.values())
-        choices = [tuple((zeros, ()) for zeros in either) for either in sides]
+        choices = [tuple((equalities, ()) for equalities in either) for either in sides]
         return [*choices, *(tuple(((), (row,)) for row in rows) for rows in self._assumed)]
 
     @property
@@ -432,12 +432,12 @@ class System:
     def variables(self) -> list[Variable]:
         return self._variables()
 
-    def _with(self, zeros: Sequence[Row] = (), positives: Sequence[Row] = ()) -> System:
-        return System(dict(self.bounds), [*self.zeros, *zeros], [*self.positives, *positives])
+    def _with(self, equalities: Sequence[Row] = (), inequalities: Sequence[Row] = ()) -> System:
+        return System(dict(self.bounds), [*self.equalities, *equalities], [*self.inequalities, *inequalities])
 
     def _with_bounds(self) -> System:
         """Add bounds by products of symbols: `f < n * m` bounds `f floordiv m`."""
-        bounded = System(dict(self.bounds), list(self.zeros), list(self.positives))
+        bounded = System(dict(self.bounds), list(self.equalities), list(self.inequalities))
         variables = self._variables(self._divisions.rows())
         points = self._basic_set(variables)
         done: set[Variable] = set()
@@ -445,7 +445,7 @@ class System:
         growing = True
         while growing:
             growing = False
-            for divisor, part, bound in self._divisions.bounds(bounded.positives):
+            for divisor, part, bound in self._divisions.bounds(bounded.inequalities):
                 key: Variable = (divisor.key, part.whole.key, bound.whole.key, bound.quotient.key)
                 if key in done:
                     continue
@@ -455,17 +455,21 @@ class System:
                 if bounded._is_contradiction(points, variables, (), part.distance(bound)):
                     done.add(key)
                     below = part.below(bound, divisor)
-                    bounded.positives.extend(below)
+                    bounded.inequalities.extend(below)
                     points = points.intersect(_from_rows(variables, (), below))
                     growing = True
         return bounded
 
     def _is_contradiction(
-        self, points: isl.BasicSet, variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]
+        self,
+        points: isl.BasicSet,
+        variables: Sequence[Variable],
+        equalities: Sequence[Row],
+        inequalities: Sequence[Row],
     ) -> bool:
-        if self._with(zeros, positives)._obviously_empty():
+        if self._with(equalities, inequalities)._obviously_empty():
             return True
-        return within_budget(points.intersect(_from_rows(variables, zeros, positives)).is_empty)
+        return within_budget(points.intersect(_from_rows(variables, equalities, inequalities)).is_empty)
 
     def _case(self, alternatives: Sequence[_Alternatives]) -> System | None:
         """A combination of cases with a solution. Raises `NotProved` past their limit."""
@@ -475,18 +479,18 @@ class System:
     def _case_of(
         self, points: isl.BasicSet, variables: list[Variable], alternatives: Sequence[_Alternatives], left: list[int]
     ) -> System | None:
-        left[0] -= max(WORK // CASES, len(variables) * (len(self.zeros) + len(self.positives)))
+        left[0] -= max(WORK // CASES, len(variables) * (len(self.equalities) + len(self.inequalities)))
         if left[0] < 0:
             raise NotProved(f"quotients, maxima and minima make more than {CASES} cases, or fewer of large systems")
         if within_budget(points.is_empty):
             return None
         if not alternatives:
             return self
-        for zeros, positives in alternatives[0]:
-            case = self._with(zeros, positives)
+        for equalities, inequalities in alternatives[0]:
+            case = self._with(equalities, inequalities)
             if case._obviously_empty():
                 continue
-            part = points.intersect(_from_rows(variables, zeros, positives))
+            part = points.intersect(_from_rows(variables, equalities, inequalities))
             found = case._case_of(part, variables, alternatives[1:], left)
             if found is not None:
                 return found
@@ -498,8 +502,8 @@ class System:
             return
         if 2 ** len(self._choices) > CASES:
             raise NotProved(f"maxima and minima make more than {CASES} cases")
-        for zeros in itertools.product(*self._choices.values()):
-            yield self._with(zeros=zeros)
+        for equalities in itertools.product(*self._choices.values()):
+            yield self._with(equalities=equalities)
 
     def limits(self, variable: Variable) -> tuple[int, int] | None:
         """Minimum and maximum; None if empty or unbounded. Raises `NotProved` also for quotients by symbols."""
@@ -511,11 +515,11 @@ class System:
     def _obviously_empty(self) -> bool:
         if any(low is not None and high is not None and low > high for low, high in self.bounds.values()):
             return True
-        for row in self.zeros:
+        for row in self.equalities:
             low, high = self._range(row)
             if (low is not None and low > 0) or (high is not None and high < 0):
                 return True
-        for row in self.positives:
+        for row in self.inequalities:
             high = self._range(row)[1]
             if high is not None and high < 0:
                 return True
@@ -525,12 +529,12 @@ class System:
         """Whether a row is violated once variables that equations force to be equal are merged: commonly, digits of
         equal indices, which contradict a strict order of loops."""
         merged: dict[Variable, Variable] = {}
-        for row in self.zeros:
+        for row in self.equalities:
             for kept, dropped in self._digits_of_difference(row):
                 merged.setdefault(dropped, kept)
         if not merged:
             return False
-        for row in self.positives:
+        for row in self.inequalities:
             if not any(variable in merged for variable in row.terms):
                 continue
             folded = Row({}, row.constant)
@@ -565,20 +569,20 @@ class System:
 
     def _variables(self, further: Iterable[Row] = ()) -> list[Variable]:
         seen: dict[Variable, None] = {}
-        for row in (*self.zeros, *self.positives, *further):
+        for row in (*self.equalities, *self.inequalities, *further):
             for variable in row.terms:
                 seen.setdefault(variable)
         return list(seen)
 
     def _basic_set(self, variables: list[Variable]) -> isl.BasicSet:
-        rows = list(self.positives)
+        rows = list(self.inequalities)
         for variable in variables:
             low, high = self.bounds.get(variable, (None, None))
             if low is not None:
                 rows.append(Row({variable: 1}, -low))
             if high is not None:
                 rows.append(Row({variable: -1}, high))
-        return _from_rows(variables, self.zeros, rows)
+        return _from_rows(variables, self.equalities, rows)
 
     def projection(self, keep: list[Variable], *, may_grow: bool = False) -> isl.Set:
         """The projection onto `keep`, in order. Quotients by symbols may make it an over-approximation: with
@@ -607,7 +611,7 @@ def _tighter(old: int | None, new: int | None, pick: Callable[[int, int], int]) 
     return pick(old, new)
 
 
-def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: Sequence[Row]) -> isl.BasicSet:
+def _from_rows(variables: Sequence[Variable], equalities: Sequence[Row], inequalities: Sequence[Row]) -> isl.BasicSet:
     import islpy as isl
 
     context = isl.DEFAULT_CONTEXT
@@ -628,7 +632,7 @@ def _from_rows(variables: Sequence[Variable], zeros: Sequence[Row], positives: S
     kind = isl.dim_type
     space = isl.Space.set_alloc(context, 0, dims)
     return isl.BasicSet.from_constraint_matrices(
-        space, matrix(zeros, True), matrix(positives, False), kind.set, kind.div, kind.param, kind.cst
+        space, matrix(equalities, True), matrix(inequalities, False), kind.set, kind.div, kind.param, kind.cst
     )
 
 

@@ -15,7 +15,7 @@ from weft.passes.schedule.dot_intrinsics import LANES
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Prefetch, Result, Split, Staged, TilePlan
 from weft.support.target import Target
 
 _UNROLLED: Final = 4
@@ -93,7 +93,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
                 roles.data_position,
                 None if is_flat else next(iter(strips), blocks if blocked.is_grouped else None),
                 made_by=MadeBy.ONLY_PRODUCER,
-                nest=Nest((None, tile.lanes), exact=(wide, tile.lanes, fitted.BLOCK_LANES)),
+                loops=CopyLoops((None, tile.lanes), exact=(wide, tile.lanes, fitted.BLOCK_LANES)),
                 shared=True,
             ),
         ),

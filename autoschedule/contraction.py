@@ -27,7 +27,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, ExtentBound, Factor, contraction_roles
-from weft.plans.tile_plan import Factors, Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan, panels
+from weft.plans.tile_plan import CopyLoops, Factors, Loop, MadeBy, Prefetch, Result, Split, Staged, TilePlan, panels
 from weft.support.target import Target
 
 _STEPS_AT_ONCE: Final = 2
@@ -333,27 +333,29 @@ def _packed(
     two."""
     dimension, prefetches = factor.dimension, ()
     if factor.constant:
-        nest = Nest((None, lanes)) if factor.contiguous else Nest()
+        loops = CopyLoops((None, lanes)) if factor.contiguous else CopyLoops()
     else:
         prefetches = _prefetches_of_source(factor, width, is_left)
         if factor.contiguous and is_left:
             # Few rows in turn, so that their lines stay in cache until all elements are used.
-            nest = Nest((None, lanes), dimension, inside=(1, 0), steps=fitted.ROWS_IN_TURN, divides=True)
+            loops = CopyLoops((None, lanes), dimension, inside=(1, 0), steps=fitted.ROWS_IN_TURN, divides=True)
         elif factor.contiguous:
-            nest = Nest((None, lanes), dimension, inside=(0, 0))
+            loops = CopyLoops((None, lanes), dimension, inside=(0, 0))
         else:
             lanes = min(lanes, ways)
             # A piece stays in L1 until all of its columns are packed. Not vectorized: gathers took four times as long
             # as scalar loads and stores.
             factors = (None, width // lanes, lanes)
-            nest = Nest(factors, dimension, inside=(2, 1, 0), steps=fitted.PIECE_STEPS, divides=True, vector=False)
+            loops = CopyLoops(
+                factors, dimension, inside=(2, 1, 0), steps=fitted.PIECE_STEPS, divides=True, vector=False
+            )
     return Staged(
         factor.position,
         at,
         made_by=MadeBy.PADDING if padded else MadeBy.COPY,
         fuses_producer=True,
         layout=panels(factor.rank, dimension, width, outermost=True),
-        nest=nest,
+        loops=loops,
         prefetches=prefetches,
         parallel=parallel,
     )

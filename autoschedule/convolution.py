@@ -24,7 +24,7 @@ from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan, panels, split_by_residue
+from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Result, Split, Staged, TilePlan, panels, split_by_residue
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -125,7 +125,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         layout=split_by_residue(len(roles.data.indices), step) if is_parted else (),
         # Rows start at cache lines: fewer vectors span two.
         align=tile.lanes if is_parted else 0,
-        nest=Nest((None, tile.lanes)),
+        loops=CopyLoops((None, tile.lanes)),
         shared=True,
     )
     is_ragged = len(roles.result.indices) > 1 and (column in roles.symbolic or roles.extents[column] % tile.lanes != 0)
@@ -150,7 +150,7 @@ def _weights(roles: ConvolutionRoles, tile: RegisterTile) -> tuple[Staged, ...]:
     if not is_needed or len(at) != 1 or roles.extents[column] % tile.columns:
         return ()
     layout = panels(len(roles.kernel.indices), at[0], tile.columns)
-    return (Staged(1 - roles.data_position, layout=layout, nest=Nest((None, tile.lanes)), shared=True),)
+    return (Staged(1 - roles.data_position, layout=layout, loops=CopyLoops((None, tile.lanes)), shared=True),)
 
 
 def _sums_in_order(roles: ConvolutionRoles) -> bool:

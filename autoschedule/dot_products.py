@@ -17,7 +17,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import Digit, Loop, MadeBy, Nest, Result, Staged, TilePlan, digits_of, moved_last
+from weft.plans.tile_plan import CopyLoops, Digit, Loop, MadeBy, Result, Staged, TilePlan, digits_of, moved_last
 from weft.support.cpu_instructions import DotInstruction, Factor, dot_instructions
 from weft.support.target import Target
 
@@ -151,9 +151,9 @@ def packed_right(
     rest = digits_of([dimension for dimension in range(right.rank) if dimension not in (columns, steps)])
     width = tile.columns
     if right.constant:
-        nest = Nest()
+        loops = CopyLoops()
     elif right.contiguous:
-        nest = Nest(
+        loops = CopyLoops(
             (None, tile.lanes),
             columns,
             inside=(1, 0),
@@ -162,15 +162,15 @@ def packed_right(
             intrinsic=interleave_name(tile.lanes, 32 // group, floats=load.is_float),
         )
     else:
-        nest = Nest((None, fitted.ROWS_IN_TURN), columns, inside=(2, 1), steps=group, stepped=steps, unrolled=1)
+        loops = CopyLoops((None, fitted.ROWS_IN_TURN), columns, inside=(2, 1), steps=group, stepped=steps, unrolled=1)
     return Staged(
         right.position,
         None if right.constant else at,
         recoded=recoded,
         fuses_producer=True,
         layout=(Digit(columns, width), *rest, Digit(steps, group), Digit(columns, 1, width), Digit(steps, 1, group)),
-        nest=nest,
-        source=Nest((None, width if right.contiguous else tile.lanes * group)) if is_padded else None,
+        loops=loops,
+        source=CopyLoops((None, width if right.contiguous else tile.lanes * group)) if is_padded else None,
     )
 
 

@@ -30,7 +30,18 @@ from weft.dialects.element_types import bytes_of
 from weft.dialects.tir_kinds import INTERIOR, NONTEMPORAL, PREFETCH, REASSOCIATE, IterKind
 from weft.passes.schedule.annotate import Annotation
 from weft.passes.schedule.transform_layout import UNDEFINED
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Parts, Prefetch, Result, Staged, TilePlan, index_map, packed_shifts
+from weft.plans.tile_plan import (
+    CopyLoops,
+    Loop,
+    MadeBy,
+    Parts,
+    Prefetch,
+    Result,
+    Staged,
+    TilePlan,
+    index_map,
+    packed_shifts,
+)
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -419,7 +430,7 @@ class _Execution:
             follows = len(op_of(sch, copy).iter_vars) == len(staged.layout)
             packed = [replace(p, shifts=packed_shifts(p.shifts, staged.layout)) for p in staged.prefetches]
             annotate_prefetches(sch, copy, packed if follows else staged.prefetches)
-        order = self._cut_copy(copy, staged.nest)
+        order = self._cut_copy(copy, staged.loops)
         if self.source is not None and staged.source is not None and order:
             # outside the two parts of each of the two split loops
             sch.compute_at(self.source, order[-4])
@@ -429,65 +440,65 @@ class _Execution:
         if staged.shared and staged.at is None:
             share_among_threads(sch, copy, pays, self.target)
 
-    def _cut_copy(self, copy: BlockHandle, nest: Nest, own: list[LoopHandle] | None = None) -> list[LoopHandle]:
+    def _cut_copy(self, copy: BlockHandle, loops: CopyLoops, own: list[LoopHandle] | None = None) -> list[LoopHandle]:
         """Split the own loops of a copy. Returns them in order; empty if unchanged."""
         sch, own = self.sch, own_loops(self.sch, copy, self.block) if own is None else own
-        if nest.threads:
-            to_threads(sch, own, nest.threads, self._lanes(copy, own, nest))
+        if loops.threads:
+            to_threads(sch, own, loops.threads, self._lanes(copy, own, loops))
             return own
-        if nest.fused > 1:
-            own = [*own[: -nest.fused], fused(sch, own[-nest.fused :])]
-        loop = own[-1] if nest.dimension is None else self._loop_of(copy, nest.dimension, own)
-        if not nest.factors or loop is None:
+        if loops.fused > 1:
+            own = [*own[: -loops.fused], fused(sch, own[-loops.fused :])]
+        loop = own[-1] if loops.dimension is None else self._loop_of(copy, loops.dimension, own)
+        if not loops.factors or loop is None:
             return []
-        factors = nest.factors
-        if nest.exact:
+        factors = loops.factors
+        if loops.exact:
             extent = extent_of(sch, loop) or 1
-            lanes = [lanes for lanes in nest.exact if extent % lanes == 0]
+            lanes = [lanes for lanes in loops.exact if extent % lanes == 0]
             if not lanes:
                 return []
             factors = (*factors[:-1], lanes[0])
         parts = sch.split(loop, [*factors])
         order = [other for other in own if other is not loop]
         stepped = order[-1] if order else None
-        if nest.stepped is not None:
-            stepped = self._loop_of(copy, nest.stepped, order)
-        if nest.steps and stepped is not None:
+        if loops.stepped is not None:
+            stepped = self._loop_of(copy, loops.stepped, order)
+        if loops.steps and stepped is not None:
             order.remove(stepped)
-            order += self._pieces(stepped, nest)
-        if nest.inside is not None:
+            order += self._pieces(stepped, loops)
+        if loops.inside is not None:
             others = len(order)
-            for part, inside in zip(parts, nest.inside, strict=True):
+            for part, inside in zip(parts, loops.inside, strict=True):
                 order.insert(max(len(order) - inside, len(order) - others, 0), part)
             sch.reorder(*order)
         else:
             order += parts
-        if nest.intrinsic:
-            sch.tensorize(order[-2], nest.intrinsic)
-        elif nest.vector:
+        if loops.intrinsic:
+            sch.tensorize(order[-2], loops.intrinsic)
+        elif loops.vector:
             sch.vectorize(order[-1])
         else:
             sch.unroll(order[-1])
-        for unrolled in order[-1 - nest.unrolled : -1]:
+        for unrolled in order[-1 - loops.unrolled : -1]:
             sch.unroll(unrolled)
         return order
 
-    def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], nest: Nest) -> int:
+    def _lanes(self, copy: BlockHandle, own: Sequence[LoopHandle], loops: CopyLoops) -> int:
         """Consecutive elements per thread and access that leave no threads idle; 1 if rows may start elsewhere than at
         multiples."""
         (write,) = pattern_of(op_of(self.sch, copy)).writes
         row, inner, work = write.type.get_shape()[-1], extent_of(self.sch, own[-1]), total_of(self.sch, own)
         if row < 0 or inner is None or work is None:
             return 1
-        widest = min(nest.thread_bytes // bytes_of(write.element_type), work // nest.threads)
+        widest = min(loops.thread_bytes // bytes_of(write.element_type), work // loops.threads)
         lanes = gcd(row, inner, 1 << max(widest, 1).bit_length() - 1)
         return Sampled(self.sch).size(lanes, lanes)
 
-    def _pieces(self, loop: LoopHandle, nest: Nest) -> list[LoopHandle]:
-        """Pieces of `nest.steps`, or of a smaller divisor of the extent."""
-        extent = extent_of(self.sch, loop) if nest.divides else None
-        steps = [size for size in range(nest.steps, nest.steps // 4, -1) if extent is not None and extent % size == 0]
-        return self.sch.split(loop, [None, steps[0] if steps else nest.steps])
+    def _pieces(self, loop: LoopHandle, loops: CopyLoops) -> list[LoopHandle]:
+        """Pieces of `loops.steps`, or of a smaller divisor of the extent."""
+        extent = extent_of(self.sch, loop) if loops.divides else None
+        steps = [size for size in range(loops.steps, loops.steps // 4, -1) if extent is not None and extent % size == 0]
+        return self.sch.split(loop, [None, steps[0] if steps else loops.steps])
 
     def _loop_of(self, copy: BlockHandle, dimension: int, own: Sequence[LoopHandle]) -> LoopHandle | None:
         op = op_of(self.sch, copy)
@@ -523,10 +534,10 @@ class _Execution:
     def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
         """Vectorize or unroll the `own` loops like those of the accumulators."""
         sch = self.sch
-        if result.nest is None:
+        if result.loops is None:
             self._keep(copy, own if result.kept is None else result.kept)
         elif pattern_of(op_of(sch, copy)).computing:
-            self._cut_copy(copy, result.nest, sch.get_loops(copy)[-own:])
+            self._cut_copy(copy, result.loops, sch.get_loops(copy)[-own:])
         else:
             sch.unroll(sch.get_loops(copy)[-1])
 

@@ -22,7 +22,19 @@ from weft.autoschedule.tile_sizes import (
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
-from weft.plans.tile_plan import ALL, Loop, MadeBy, Nest, Prefetch, Result, Split, Staged, TilePlan, moved_last, panels
+from weft.plans.tile_plan import (
+    ALL,
+    CopyLoops,
+    Loop,
+    MadeBy,
+    Prefetch,
+    Result,
+    Split,
+    Staged,
+    TilePlan,
+    moved_last,
+    panels,
+)
 from weft.support.target import Target
 
 
@@ -94,7 +106,7 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
                 roles.data_position,
                 None if shares_filters else strips,
                 made_by=MadeBy.PRODUCER,
-                nest=Nest((None, lanes)),
+                loops=CopyLoops((None, lanes)),
             ),
             _weights(roles, filters, tile, is_padded=is_padded),
         ),
@@ -206,12 +218,12 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile, *, is_padd
         1 - roles.data_position,
         layout=panels(len(roles.kernel.indices), at, tile.columns),
         # gathers took four times as long as scalar loads and stores
-        nest=Nest(
+        loops=CopyLoops(
             (None, tile.lanes), at, inside=(ALL, 0), vector=roles.kernel.stride_of(roles.iterators[filters]) == 1
         ),
         shared=True,
         fuses_producer=is_padded,
-        source=Nest() if is_padded else None,
+        source=CopyLoops() if is_padded else None,
     )
 
 
@@ -229,6 +241,6 @@ def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loo
         around,
         reindexed=roles.is_grouped,
         layout=moved_last(rank, at),
-        nest=Nest((None, tile.lanes), at, inside=(0, 0), unrolled=2 if height == 1 else 3),
+        loops=CopyLoops((None, tile.lanes), at, inside=(0, 0), unrolled=2 if height == 1 else 3),
         prefetch=Prefetch(True, tuple(tile.rows * (dimension == column) for dimension in range(rank)), 0),
     )

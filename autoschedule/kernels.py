@@ -18,7 +18,7 @@ from weft.dialects.promises import ALL_PROMISES, promises_of
 from weft.dialects.tir_kinds import IterKind
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import Loop, Nest, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import CopyLoops, Loop, Result, Split, Staged, TilePlan
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.gpu_machine import GpuMachine
@@ -272,13 +272,13 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
     else:
         joined += [others] if others else []
         blocks = [(rows, "blockIdx.y"), (columns, BLOCK), *((others[0], "blockIdx.z") for _ in others[:1])]
-    nest = Nest(threads=side * side, thread_bytes=_FETCHED_BYTES)
+    loops = CopyLoops(threads=side * side, thread_bytes=_FETCHED_BYTES)
     return TilePlan(
         splits=splits,
         order=(*others, rows, columns, thread, neighbour, *slow, fetches, step, row, column),
         joined=tuple(joined),
         staged=tuple(
-            Staged(factor.position, fetches, scope="shared", fuses_producer=True, nest=nest)
+            Staged(factor.position, fetches, scope="shared", fuses_producer=True, loops=loops)
             for factor in (roles.left, roles.right)
         ),
         result=Result(thread, kept=0, is_first=True),

@@ -16,7 +16,7 @@ from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
-from weft.plans.tile_plan import ALL, Loop, Nest, Parts, Result, Split, Staged, TilePlan, panels
+from weft.plans.tile_plan import ALL, CopyLoops, Loop, Parts, Result, Split, Staged, TilePlan, panels
 from weft.support.target import Target
 
 _VECTORS_OF_UNKNOWN: Final = 2
@@ -74,7 +74,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         fuses_producer=border is not None and not _repeats_functions(roles, pattern_of(border)),
         layout=panels(len(dimensions), dimensions.index(pixel), tile.columns),
         # Rows of single elements are copied whole, and their lines prefetched together.
-        nest=Nest(
+        loops=CopyLoops(
             (None, tile.lanes),
             inside=(ALL if roles.size(tuple(window)) > 1 else 0, 0),
             unrolled=_unrolled([depth, *(extents[at] for at in window)]),

@@ -17,7 +17,7 @@ from weft.autoschedule.tile_sizes import channels_together, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Result, Split, Staged, TilePlan
 from weft.support.target import Target
 
 
@@ -84,7 +84,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         made_by=MadeBy.INLINED_PRODUCER if inlines else MadeBy.ONLY_PRODUCER,
         # Rows start at cache lines: fewer vectors span two.
         align=target.processor.line_bytes // bytes_of(data.element_type) if len(data.indices) > 1 else 0,
-        nest=Nest((None, lanes)),
+        loops=CopyLoops((None, lanes)),
     )
     is_ragged = (columns is None or columns % lanes != 0) and len(pattern.writes[0].indices) > 1
     return TilePlan(

@@ -17,7 +17,7 @@ from weft.passes.schedule.convolution_intrinsics import ConvolutionIntrinsic
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles
-from weft.plans.tile_plan import Loop, MadeBy, Nest, Result, Split, Staged, TilePlan, digits_of
+from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Result, Split, Staged, TilePlan, digits_of
 from weft.support.cpu_instructions import tile_product_intrinsic
 from weft.support.target import Target
 
@@ -94,14 +94,14 @@ def _plan_in_place(
         roles.data_position,
         next(iter(strips), None),
         made_by=MadeBy.ONLY_PRODUCER,
-        nest=Nest((None, data_lanes), exact=(data_lanes, lanes, lanes // 2)),
+        loops=CopyLoops((None, data_lanes), exact=(data_lanes, lanes, lanes // 2)),
         shared=True,
     )
     return TilePlan(
         splits=tuple(splits),
         order=(*batches, *strips, blocks, rows, tiles, *products),
         staged=(data,),
-        result=Result(tiles, scope="global", nest=_epilogue(lanes)) if consumers_of(pattern.block) else None,
+        result=Result(tiles, scope="global", loops=_epilogue(lanes)) if consumers_of(pattern.block) else None,
         registers=len(products),
         intrinsic=intrinsic.name,
         intrinsic_loops=len(products),
@@ -130,7 +130,7 @@ def _plan_of_windows(
         reindexed=(*roles.pixels, *roles.reduced),
         fuses_producer=True,
         layout=digits_of([dimensions.index(at) for at in places]),
-        nest=Nest((None, data_lanes), fused=2, exact=(data_lanes, lanes, lanes // 2)),
+        loops=CopyLoops((None, data_lanes), fused=2, exact=(data_lanes, lanes, lanes // 2)),
         shared=True,
     )
     order = (*batches, blocks, tiles) if all_fit else (*batches, tiles, blocks)
@@ -142,15 +142,15 @@ def _plan_of_windows(
         splits=(split,),
         order=(*order, *products),
         staged=(windows,),
-        result=Result(order[-1], scope="global", reindexed=True, nest=_epilogue(lanes), is_first=True),
+        result=Result(order[-1], scope="global", reindexed=True, loops=_epilogue(lanes), is_first=True),
         registers=len(products),
         intrinsic=intrinsic.name,
         intrinsic_loops=len(products),
     )
 
 
-def _epilogue(lanes: int) -> Nest:
-    return Nest((None, lanes), exact=(lanes, lanes // 2), unrolled=1)
+def _epilogue(lanes: int) -> CopyLoops:
+    return CopyLoops((None, lanes), exact=(lanes, lanes // 2), unrolled=1)
 
 
 def _elements(blocked: Blocked, target: Target) -> str:

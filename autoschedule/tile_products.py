@@ -22,7 +22,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import Digit, MadeBy, Nest, Prefetch, Result, Staged, TilePlan, digits_of
+from weft.plans.tile_plan import CopyLoops, Digit, MadeBy, Prefetch, Result, Staged, TilePlan, digits_of
 from weft.support.cpu_instructions import tile_product_intrinsic
 from weft.support.target import Target
 
@@ -136,7 +136,7 @@ def _left(
         made_by=MadeBy.PADDING if is_padded else MadeBy.COPY,
         fuses_producer=is_last,
         layout=(*layout, Digit(steps, 1, depth)),
-        nest=Nest() if is_turned else Nest((None, depth), steps, inside=(1, 0)),
+        loops=CopyLoops() if is_turned else CopyLoops((None, depth), steps, inside=(1, 0)),
     )
     return (copy,), None
 

@@ -162,40 +162,31 @@ def concat(op: tensor.ConcatOp, *sources: Array) -> Array:
 @evaluates(upstream.GatherOp)
 def gather(op: upstream.GatherOp, source: Array, indices: Array) -> Array:
     dims = op.gather_dims.get_values()
-    for at, dimension in enumerate(dims):
-        places = indices[..., at]
-        if places.size and not 0 <= int(places.min()) <= int(places.max()) < source.shape[dimension]:
-            raise InterpreterError(op, f"'{op.name}' leaves dimension {dimension} of a tensor of shape {source.shape}")
-    inner = [1 if d in dims else extent for d, extent in enumerate(source.shape)]
-    batch = indices.shape[:-1]
-    found = np.empty((*batch, *inner), source.dtype)
-    for place in np.ndindex(batch):
-        part = [slice(None)] * source.ndim
-        for at, dimension in enumerate(dims):
-            part[dimension] = slice(int(indices[place][at]), int(indices[place][at]) + 1)
-        found[place] = source[tuple(part)]
-    if found.ndim != len(_type(op.result).get_shape()):
-        found = found.reshape((*batch, *(extent for d, extent in enumerate(source.shape) if d not in dims)))
-    return _stated(op, found)
+    parts, chosen = _parts(op, source, dims, indices)
+    found = parts[chosen]
+    if found.ndim == len(_type(op.result).get_shape()):
+        return _stated(op, found)
+    return _stated(op, np.expand_dims(found, [indices.ndim - 1 + dimension for dimension in dims]))
 
 
 @evaluates(upstream.ScatterOp)
 def scatter(op: upstream.ScatterOp, source: Array, dest: Array, indices: Array) -> Array:
-    dims, result = op.scatter_dims.get_values(), dest.copy()
-    for at, dimension in enumerate(dims):
-        places = indices[..., at]
-        if places.size and not 0 <= int(places.min()) <= int(places.max()) < dest.shape[dimension]:
-            raise InterpreterError(op, f"'{op.name}' leaves dimension {dimension} of a tensor of shape {dest.shape}")
-    batch = indices.shape[:-1]
+    result, batch = dest.copy(), indices.shape[:-1]
+    parts, chosen = _parts(op, result, op.scatter_dims.get_values(), indices)
     if len({tuple(map(int, indices[place])) for place in np.ndindex(batch)}) != math.prod(batch):
         raise InterpreterError(op, f"'{op.name}' has two parts at one place, but is unique")
-    part = [1 if d in dims else extent for d, extent in enumerate(dest.shape)]
-    for place in np.ndindex(batch):
-        where = [slice(None)] * dest.ndim
-        for at, dimension in enumerate(dims):
-            where[dimension] = slice(int(indices[place][at]), int(indices[place][at]) + 1)
-        result[tuple(where)] = source[place].reshape(part)
+    parts[chosen] = source.reshape(parts[chosen].shape)
     return result
+
+
+def _parts(op: Operation, array: Array, dims: Sequence[int], indices: Array) -> tuple[Array, tuple[Array, ...]]:
+    """A view of an array with `dims` first, after an axis of one element, and the index of its parts at `indices`."""
+    for at, dimension in enumerate(dims):
+        places = indices[..., at]
+        if places.size and not 0 <= int(places.min()) <= int(places.max()) < array.shape[dimension]:
+            raise InterpreterError(op, f"'{op.name}' leaves dimension {dimension} of a tensor of shape {array.shape}")
+    parts = np.moveaxis(array, dims, range(len(dims)))[np.newaxis]
+    return parts, (np.zeros(indices.shape[:-1], np.int64), *np.moveaxis(indices, -1, 0))
 
 
 def _elements(emitter: Emitter, op: Operation, block: Block, extents: Sequence[int | str], interior: str = "") -> str:

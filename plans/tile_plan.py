@@ -93,7 +93,7 @@ ALL: Final = 1 << 10
 
 
 @dataclass(frozen=True)
-class Nest:
+class CopyLoops:
     """Splits of a copy's own loops: those that are not around the block that uses it.
 
     The loop of one dimension is split into `factors`, each part outside `inside` loops of the other dimensions, the
@@ -174,7 +174,7 @@ class Staged:
     """Iterators of the block, each a dimension of the copy."""
     recoded: str = ""
     """The encoding to which the operand is first recoded."""
-    source: Nest | None = None
+    source: CopyLoops | None = None
     """The nest of the block that recodes or pads the operand, per piece of the copy."""
     scope: str = "global"
     fuses_producer: bool = False
@@ -182,7 +182,7 @@ class Staged:
     layout: Layout = ()
     align: int = 0
     """Elements to whose multiples rows of the copy are aligned."""
-    nest: Nest = Nest()
+    loops: CopyLoops = CopyLoops()
     prefetches: tuple[Prefetch, ...] = ()
     """Prefetches of buffers that the copy accesses, along its dimensions."""
     parallel: bool = False
@@ -209,7 +209,7 @@ class Result:
     """The layout of the accumulator."""
     kept: int | None = None
     """Innermost loops of the copy kept in registers; None for all inside `at`."""
-    nest: Nest | None = None
+    loops: CopyLoops | None = None
     """The loops of the copy, if not in registers and the copy computes something."""
     prefetch: Prefetch | None = None
     is_first: bool = False

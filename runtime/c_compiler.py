@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -30,6 +32,8 @@ LEAST_SECONDS: Final = 60.0
 MOST_SECONDS: Final = 900.0
 BYTES_A_SECOND: Final = 4096
 """Bytes of input per second of time limit, see `finished`."""
+_WAITING: Final = 8
+"""Seconds per second of time limit after which a compiler is ended that waits, or that other processes slow down."""
 _MOST_PRINTED: Final = 1 << 16
 _HAS_GROUPS: Final = os.name == "posix"
 
@@ -62,12 +66,12 @@ def run_tool(command: list[str], folder: Path, failure: str) -> None:
 def finished(command: list[str], failure: str) -> tuple[int, str]:
     """Returns the exit status and the first 64 KiB of the standard error.
 
-    The time limit is one minute plus one second per 4 KiB of input files, multiplied by the processes per core that
-    are ready to run, at most 15 minutes. Then, or on an interrupt, the process group is killed, because the compiler
-    proper is a child of `cc`. Raises `CompileError` with `failure` on a timeout, and if the command cannot be started.
+    The limit of processor time is one minute plus one second per 4 KiB of input files, at most 15 minutes; that of time
+    is eight times as long. Then, or on an interrupt, the process group is killed, because the compiler proper is a
+    child of `cc`. Raises `CompileError` with `failure` at a limit, and if the command cannot be started.
     """
     size = sum(os.path.getsize(word) for word in command[1:] if os.path.isfile(word))
-    limit = min((LEAST_SECONDS + size / BYTES_A_SECOND) * _processes_per_core(), MOST_SECONDS)
+    limit = min(LEAST_SECONDS + size / BYTES_A_SECOND, MOST_SECONDS)
     with tempfile.TemporaryFile() as printed:
         try:
             process = subprocess.Popen(
@@ -80,20 +84,38 @@ def finished(command: list[str], failure: str) -> tuple[int, str]:
         except (OSError, ValueError) as error:
             raise CompileError(f"{failure}: '{command[0]}' cannot be started: {error}") from error
         try:
-            status = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            name = Path(command[0]).name
-            text = f"{name} was ended after {limit:.0f} s, the limit for {size:,} bytes of input"
-            raise CompileError(f"{failure}: {text}") from None
+            status = _status(process, limit)
         finally:
             _end(process)
+        if status is None:
+            name = Path(command[0]).name
+            text = f"{name} was ended after {limit:.0f} s, the limit for {size:,} bytes of input"
+            raise CompileError(f"{failure}: {text}")
         printed.seek(0)
         return status, printed.read(_MOST_PRINTED).decode(errors="replace")
 
 
-def _processes_per_core() -> float:
-    """The load average of the last minute per core; at least 1."""
-    return max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0) if hasattr(os, "getloadavg") else 1.0
+def _status(process: subprocess.Popen[bytes], limit: float) -> int | None:
+    """Returns None if the group of a process uses `limit` seconds of processor time, or waits for too long."""
+    started, left = time.monotonic(), limit
+    while left > 0 and time.monotonic() - started < _WAITING * limit:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(max(left, limit / 60))
+        left = limit - _processor_seconds(process.pid)
+    return None
+
+
+def _processor_seconds(group: int) -> float:
+    """The processor time of a process group and of its ended children; infinite on systems without /proc."""
+    if not Path("/proc/self/stat").exists():
+        return math.inf
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -57,6 +57,7 @@ def _label(device: Any) -> str:
     return f"{device.platform.name.strip()}: {device.name.strip()} ({device.version.strip()})"
 
 
+@cache
 def _why_unusable(device: Any) -> str:
     """Returns the reason for which the driver of a processor compiles no program, or an empty text. PoCL 3.0 refuses
     processors that are newer than its LLVM 14."""

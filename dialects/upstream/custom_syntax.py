@@ -67,6 +67,12 @@ class _Word(CustomDirective):
     TYPE: ClassVar[IntegerType] = IntegerType(64)
     UNKNOWN: ClassVar[str] = ""
 
+    def is_anchorable(self) -> bool:
+        return self.stored.is_optional
+
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.stored.get(op) is not None
+
     def parse(self, parser: Parser, state: ParsingState) -> None:
         at = parser.pos
         word = parser.parse_identifier()

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
     i1,
-    i32,
     i64,
 )
 from xdsl.dialects.transform import TransformHandleType
@@ -69,51 +68,8 @@ MODES: Final = ("", "propagate", "suppress")
 _LAYOUTS: Final = ("InferLayoutMap", "IdentityLayoutMap", "FullyDynamicLayoutMap")
 
 
-@irdl_custom_directive
-class _Layout(CustomDirective):
-    """Optional `layout{IdentityLayoutMap}`."""
-
-    stored: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        if parser.parse_optional_keyword("layout") is None:
-            return
-        with parser.in_braces():
-            at = parser.pos
-            word = parser.parse_identifier()
-            if word not in _LAYOUTS:
-                parser.raise_error(f"unknown layout map '{word}', known are {', '.join(_LAYOUTS)}", at, parser.pos)
-        self.stored.set(state, IntegerAttr(_LAYOUTS.index(word), i32))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        stored = self.stored.get(op)
-        if isinstance(stored, IntegerAttr):
-            write(printer, f" layout{{{_LAYOUTS[stored.value.data]}}}")
-            state.last_was_punctuation, state.should_emit_space = False, True
-
-
-@irdl_custom_directive
-class _Mode(CustomDirective):
-    """`failures(propagate)`, optional if the property is."""
-
-    stored: AttributeVariable
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        if self.stored.is_optional and parser.parse_optional_keyword("failures") is None:
-            return
-        if not self.stored.is_optional:
-            parser.parse_keyword("failures")
-        with parser.in_parens():
-            at = parser.pos
-            word = parser.parse_identifier()
-            if word not in MODES[1:]:
-                parser.raise_error(f"unknown failure mode '{word}', known are propagate and suppress", at, parser.pos)
-        self.stored.set(state, IntegerAttr(MODES.index(word), i32))
-
-    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
-        stored = self.stored.get(op)
-        if isinstance(stored, IntegerAttr):
-            _print_word(printer, state, f" failures({MODES[stored.value.data]})")
+_Layout: Final = word_directive("_Layout", _LAYOUTS, "unknown layout map '{word}', known are {words}", 32)
+_Mode: Final = word_directive("_Mode", MODES, "unknown failure mode '{word}', known are propagate and suppress", 32)
 
 
 @irdl_custom_directive
@@ -537,7 +493,7 @@ class SequenceOp(IRDLOperation):
     custom_directives = (_SequenceTypes, _Results, _Mode, _Regions)
     assembly_format = (
         f"($root^)? (`,` $extra_bindings^)? {_SequenceTypes.TEXT} custom<_Results>(type($results_)) "
-        "custom<_Mode>($failure_propagation_mode) attr-dict-with-keyword custom<_Regions>($body)"
+        "`failures` `(` custom<_Mode>($failure_propagation_mode) `)` attr-dict-with-keyword custom<_Regions>($body)"
     )
 
 
@@ -673,7 +629,7 @@ _DECLARED: Final = (
     # Sequences and regions.
     _op(
         "include",
-        f"$target custom<_Mode>($failure_propagation_mode) ` ` `(` operands `)` {_FUNCTION}",
+        f"$target `failures` `(` custom<_Mode>($failure_propagation_mode) `)` ` ` `(` operands `)` {_FUNCTION}",
         "operands_*",
         "target:symbol failure_propagation_mode:i32",
         "results_*",
@@ -737,7 +693,7 @@ _DECLARED: Final = (
     ),
     _op(
         "match.structured",
-        "custom<_Mode>($failure_propagation_mode) $current attr-dict types(either) $body_region",
+        "(`failures` `(` custom<_Mode>($failure_propagation_mode)^ `)`)? $current attr-dict types(either) $body_region",
         "current",
         "failure_propagation_mode?:i32",
         "outputs*",
@@ -847,7 +803,7 @@ _DECLARED: Final = (
     ),
     _op(
         "bufferization.one_shot_bufferize",
-        f"custom<_Layout>($function_boundary_type_conversion) $target {_FUNCTION}",
+        "(`layout` `{` custom<_Layout>($function_boundary_type_conversion)^ `}`)? $target " + _FUNCTION,
         "target",
         _BUFFERIZATION,
         "result",

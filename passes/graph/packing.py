@@ -10,7 +10,6 @@ from typing import cast
 from xdsl.ir import Attribute, SSAValue
 
 from weft.analysis.graph_patterns import arguments_of
-from weft.analysis.packed_functions import index_units_by_zero, pack_axis, packed_axes
 from weft.analysis.structural_equality import structural_equal
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.graph import Tensor
@@ -27,6 +26,7 @@ from weft.dialects.graph_shapes import (
 )
 from weft.dialects.graph_traits import Elementwise
 from weft.passes.graph.operators import extents_of, made, name_of, properties_of
+from weft.passes.graph.packed_functions import index_units_by_zero, pack_axis, packed_axes
 from weft.texpr.graph_operators import Operator
 from weft.texpr.ops.convolution import LETTERS
 from weft.texpr.ops.packing import Packing

@@ -54,7 +54,7 @@ class AnnotateBufferAccess(Primitive):
     """Annotate the region of a buffer that an instance of a block reads or writes, instead of inferring it.
 
     Requirements:
-    1. the block reads or writes that many buffers
+    1. the block reads or writes a buffer at this index
     2. the region is a box of constant size over the iterators: a begin and an end for each dimension, in turn, that
        differ by a constant of at least 1, an index of 64 bits
     3. every access of an instance is in the region: indices computed by other than integer arithmetic are evaluated at

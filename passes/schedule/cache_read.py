@@ -67,7 +67,7 @@ class CacheRead(ReadCopy):
     """Let the blocks of the enclosing block that read a buffer read a copy of it, in another memory scope.
 
     Requirements:
-    1. the block reads that many buffers: `consumer_blocks`, if given, read it, and only they read the copy
+    1. the block reads a buffer at this index: `consumer_blocks`, if given, read it, and only they read the copy
     2. `scope` is a memory scope
     3. the buffer has at most one writer, before every reader: except writers after all readers
     4. what is copied was written: all of a temporary, or else the box that is read
@@ -211,7 +211,7 @@ class ReadAt(ReadCopy):
     they read.
 
     Requirements:
-    1. the block reads that many buffers
+    1. the block reads a buffer at this index
     2. `scope` is a memory scope
     3. the loop is around the block, and nothing there writes the buffer
     4. what is copied was written
@@ -259,7 +259,7 @@ class CacheInplace(ReadCopy):
     elements in, another copies them back.
 
     Requirements:
-    1. the block reads that many buffers, and writes this one
+    1. the block reads a buffer at this index, and writes it
     2. `scope` is a memory scope
     3. no other block of the nest accesses the buffer: the nest of the block
     4. what is copied was written

@@ -106,7 +106,7 @@ class CacheWrite(CacheWriteBase):
     out.
 
     Requirements:
-    1. the block writes that many buffers: `consumer_blocks`, if given, read it
+    1. the block writes a buffer at this index: `consumer_blocks`, if given, read it
     2. `scope` is a memory scope
     3. the block is the only writer of the buffer
     4. the block shares loops alone with other uses of the buffer
@@ -140,7 +140,7 @@ class WriteAt(CacheWriteBase):
     new block copies out the elements written in that iteration.
 
     Requirements:
-    1. the block writes that many buffers
+    1. the block writes a buffer at this index
     2. `scope` is a memory scope
     3. the block is the only writer of the buffer
     4. the block shares loops alone with other uses of the buffer: no other op in the loop uses the buffer

@@ -128,15 +128,15 @@ def planned_copy(
     outer = [loop for loop in contexts[0].loops if loop.is_ancestor(common)]
     inside = _variables_between(common, blocks)
     first, *others = [context.conditions for context in contexts]
-    positives = [
+    inequalities = [
         index
-        for index in first.positives
-        if all(index in other.positives for other in others) and not index.depends_on(inside)
+        for index in first.inequalities
+        if all(index in other.inequalities for other in others) and not index.depends_on(inside)
     ]
     for index, extent, domain in zip(bindings, extents, domains, strict=True):
         if domain.clipped:
-            positives.extend((index, extent - index - 1))
-    conditions = Conditions(tuple(positives), exact=first.exact)
+            inequalities.extend((index, extent - index - 1))
+    conditions = Conditions(tuple(inequalities), exact=first.exact)
     try:
         yield Access(common, buffer, tuple(bindings), False, (*outer, *loops), conditions, ())
     finally:

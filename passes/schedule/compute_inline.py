@@ -287,8 +287,8 @@ def conditions_left(block: BlockOp, conditions: Conditions) -> Conditions:
         over_loops = index.substitute(context.iterators, range_of).simplified(range_of)
         return any(_may_be_positive(context, below) for below in (-over_loops, *([over_loops] if is_zero else [])))
 
-    positives = tuple(dict.fromkeys(index for index in conditions.positives if fails(index, is_zero=False)))
-    return Conditions(positives, tuple(index for index in conditions.zeros if fails(index, is_zero=True)))
+    inequalities = tuple(dict.fromkeys(index for index in conditions.inequalities if fails(index, is_zero=False)))
+    return Conditions(inequalities, tuple(index for index in conditions.equalities if fails(index, is_zero=True)))
 
 
 def _may_be_positive(context: Context, index: Index) -> bool:
@@ -316,9 +316,9 @@ class ReverseComputeInlinePlan(Plan):
         operations, values = insert_instance(self.consumer, self.instance, store, known, loads)
         copies = [values[index].owner for load in loads for index in load.indices if index in values]
         erase_if_unused([op for op in copies if isinstance(op, Operation) and op in operations])
-        if self.conditions.positives or self.conditions.zeros:
+        if self.conditions.inequalities or self.conditions.equalities:
             inserted = [op for op in operations if op.parent is not None]
-            kept = if_all_hold(self.conditions.positives, self.conditions.zeros, inserted, store)
+            kept = if_all_hold(self.conditions.inequalities, self.conditions.equalities, inserted, store)
             insert_before(store, [kept])
         Rewriter.erase_op(store)
         set_extents(self.producer, self.extents)
@@ -582,7 +582,7 @@ class FuseReductionEpilogue(Primitive):
         if isinstance(inverse, Violation):
             self.refuse(5, inverse, load, subject)
         left = conditions_left(reduction, inverse.conditions([Index.of(index) for index in init_store.indices]))
-        if left.positives or left.zeros:
+        if left.inequalities or left.equalities:
             self.refuse(5, f"it may not load every element of {buffer_name(buffer)} that is computed", load, subject)
         writes = [a for a in accesses(reduction) if a.is_write and a.buffer is buffer and not a.in_init]
         for read in (a for a in accesses(epilogue) if a.op is load):

@@ -92,8 +92,8 @@ class Padding:
 class Inside:
     ranges: Mapping[int, tuple[Index, Index]]
     """Position of an iterator -> first value, and number of values."""
-    positives: tuple[Index, ...]
-    zeros: tuple[Index, ...]
+    inequalities: tuple[Index, ...]
+    equalities: tuple[Index, ...]
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ class DecomposePaddingPlan(Plan):
         body = list(self.block.body.block.ops)
         following = body[body.index(choice) + 1 : body.index(store) + 1] if isinstance(choice, scf.IfOp) else [store]
         store.operands[0] = value
-        positives, zeros = self.inside.positives, self.inside.zeros
-        if not (positives or zeros):
+        inequalities, equalities = self.inside.inequalities, self.inside.equalities
+        if not (inequalities or equalities):
             self.block.body.block.insert_ops_before(inner, choice)
         else:
-            kept = if_all_hold(positives, zeros, [*inner, *following], choice)
+            kept = if_all_hold(inequalities, equalities, [*inner, *following], choice)
             kept.location = store.location
             self.block.body.block.add_op(kept)
         Rewriter.erase_op(choice)
@@ -234,9 +234,9 @@ class DecomposePadding(Primitive):
         self.require(1, shared_element(block))
         self.require(2, why_not_around(self.loop, block), self.loop)
         padding = self._padding()
-        positives, zeros = self._conditions(padding)
+        inequalities, equalities = self._conditions(padding)
         require_unseen(self, 5, block, self.loop, (padding.store.memref,))
-        inside = self._inside(positives, zeros)
+        inside = self._inside(inequalities, equalities)
         used = _values_of_fill(block, self.loop, padding)
         self.require(7, why_not_dominating(used, InsertPoint.before(self.loop)))
         return DecomposePaddingPlan(block, self.loop, padding, inside)
@@ -267,13 +267,13 @@ class DecomposePadding(Primitive):
         if not found.exact:
             detail = "the condition is not a conjunction of comparisons of indices"
             self.refuse(4, Violation(detail, "not proved"), padding.choice)
-        return found.positives, found.zeros
+        return found.inequalities, found.equalities
 
-    def _inside(self, positives: Sequence[Index], zeros: Sequence[Index]) -> Inside:
+    def _inside(self, inequalities: Sequence[Index], equalities: Sequence[Index]) -> Inside:
         block = self.block
         limits = IteratorRanges(block, self.loop)
-        left = [index for index in positives if not limits.add(index, is_zero=False)]
-        equal = [index for index in zeros if not limits.add(index, is_zero=True)]
+        left = [index for index in inequalities if not limits.add(index, is_zero=False)]
+        equal = [index for index in equalities if not limits.add(index, is_zero=True)]
         ranges = {at: (first, end - first) for at, (first, end) in limits.ranges.items()}
         for position, (_, count) in ranges.items():
             if count.is_constant and count.constant < 1:

@@ -104,14 +104,14 @@ def named_values(body: Block, indices: Mapping[SSAValue, Index]) -> dict[Index, 
 
 
 def if_all_hold(
-    positives: Iterable[Index], zeros: Iterable[Index], operations: Sequence[Operation], anchor: Operation
+    inequalities: Iterable[Index], equalities: Iterable[Index], operations: Sequence[Operation], anchor: Operation
 ) -> scf.IfOp:
     """The `scf.if` is detached; its conditions are computed before `anchor`."""
     for op in operations:
         if op.parent is not None:
             op.detach()
-    tests = [compare_before("sge", index, Index({}), anchor) for index in positives]
-    tests += [compare_before("eq", index, Index({}), anchor) for index in zeros]
+    tests = [compare_before("sge", index, Index({}), anchor) for index in inequalities]
+    tests += [compare_before("eq", index, Index({}), anchor) for index in equalities]
     return if_around(conjunction_before(tests, anchor), operations)
 
 

@@ -171,7 +171,7 @@ class Recode(Primitive):
     instructions require.
 
     Requirements:
-    1. the block reads that many buffers
+    1. the block reads a buffer at this index
     2. the encoding is another one, no wider than the sum: "unsigned", "signed", or a wider type ("int16" to "int64")
     3. the block adds products of integers, of which the buffer is one factor: loaded once, and widened
     4. the block is alone in a nest of serial loops, one for each of its iterators

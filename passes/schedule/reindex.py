@@ -280,7 +280,7 @@ class Reindex(Reindexing):
     of the iterators, and is indexed by exactly these.
 
     Requirements:
-    1. the block reads or writes that many buffers
+    1. the block reads or writes a buffer at this index
     2. all accesses have the same indices, over iterators of the block: values known outside of its nest may occur;
        there are only loads and stores
     3. every instance accesses the buffer: no guard or condition excludes values of these iterators
@@ -335,7 +335,7 @@ class ReindexCacheRead(_ReindexingCache):
     iterators.
 
     Requirements:
-    1. the block reads or writes that many buffers: it reads them
+    1. the block reads a buffer at this index
     2. all accesses have the same indices, over iterators of the block: as for `reindex`
     3. every instance accesses the buffer: as for `reindex`
     4. nothing in the nest writes what is read: as for `reindex`
@@ -368,7 +368,7 @@ class ReindexCacheWrite(_ReindexingCache):
     computes from its iterators; a new block copies the result out.
 
     Requirements:
-    1. the block reads or writes that many buffers: it writes them
+    1. the block writes a buffer at this index
     2. all accesses have the same indices, over iterators of the block: as for `reindex`
     3. every instance accesses the buffer: as for `reindex`
     4. nothing in the nest writes what is read: applies only to `reindex_cache_read`

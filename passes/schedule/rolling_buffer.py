@@ -282,7 +282,7 @@ class RollingBuffer(RecheckedPrimitive):
     that of the next iteration. Its buffer keeps the other elements and becomes circular.
 
     Requirements:
-    1. the block writes that many buffers
+    1. the block writes a buffer at this index
     2. the buffer is a temporary that the block alone writes, before it is read: only loads and stores use it; the block
        is complete or a reduction, writes no other buffer, and immediately precedes all readers
     3. loops are around the block and all that read the buffer: no reduction of the block continues in them

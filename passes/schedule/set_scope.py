@@ -36,7 +36,7 @@ class SetScope(Primitive):
     """Set the memory scope of a temporary that the block writes.
 
     Requirements:
-    1. the block writes that many buffers
+    1. the block writes a buffer at this index
     2. `scope` is a memory scope
     3. the buffer is a temporary: the caller determines the memory of parameters; no op takes all of it as it is
 

@@ -39,15 +39,15 @@ class StorageAlign(Primitive):
     """Pad the stride of an axis of a temporary that the block writes to a multiple of `factor` plus `offset`.
 
     Requirements:
-    1. the block writes that many buffers
+    1. the block writes a buffer at this index
     2. the buffer is a temporary: the caller determines the layout of parameters
     3. the axis is one of the buffer's, but not the last: a negative axis counts from the end; the stride of the last is
        1
     4. the factor is positive, the offset less than it: the offset is at least 0
     5. no access assumes that the buffer has no gaps: only loads, stores, and pointers with strides use it
 
-    The stride, in elements, is the least that fits when the buffer is flattened. If extents are dynamic even then, no
-    stride is padded. Rows at a stride that is not a power of two do not map to the same memory banks or cache sets.
+    The stride, in elements, is the least that fits when the buffer is flattened; it may then depend on dynamic extents.
+    Rows at a stride that is not a power of two do not map to the same memory banks or cache sets.
 
     ```mlir
     %Y = memref.alloc() : memref<128x128xf32>

@@ -156,7 +156,7 @@ def condition_of_piece(
 ) -> SSAValue:
     """Values that are not `known` are computed just before `anchor`."""
     conditions: list[SSAValue] = []
-    for indices, is_zero in ((piece.positives, False), (piece.zeros, True)):
+    for indices, is_zero in ((piece.inequalities, False), (piece.equalities, True)):
         for index in substituted(indices, mapping):
             left, predicate = Index({atom: f for atom, f in index.terms.items() if f > 0}), "sge"
             right = left - index
@@ -195,7 +195,7 @@ def filling_of(buffer: SSAValue, layout: LayoutMap) -> Filling | None:
     if any(variable not in used and extent != 1 for variable, extent in extents.items()):
         return None
     inverse, inside = layout.inverse(), layout.image()
-    if inverse is None or inside is None or not (inside.positives or inside.zeros):
+    if inverse is None or inside is None or not (inside.inequalities or inside.equalities):
         return None
     return Filling(own, store, inverse, inside)
 
@@ -276,7 +276,7 @@ class TransformLayoutPlan(Plan):
         with end_of(block.body.block) as end:
             end.location = place.location
             places = [index_before(index, end) for index in indices]
-            partial = piece.positives or piece.zeros
+            partial = piece.inequalities or piece.equalities
             condition = condition_of_piece(piece, mapping, {}, end) if partial else None
             with branch_before(condition, end) as anchor:
                 value = padding.value_before(self.layout, places, anchor)
@@ -383,7 +383,7 @@ class TransformLayout(RecheckedPrimitive):
     """Change the layout of a buffer: move its element at `indices` to `index_map(indices)`, and rewrite all accesses.
 
     Requirements:
-    1. the block reads or writes that many buffers
+    1. the block reads or writes a buffer at this index
     2. the index map takes the indices of the buffer to a box: all of them, to non-negative ones, in a box whose extents
        follow from those of the buffer
     3. no two elements are mapped to one place

@@ -119,7 +119,7 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
         if loop is not None and loop.dynamic_extent is not None:
             extent = system.row(Index.of(loop.dynamic_extent), naming)
             system.less(system.row(Index({value: 1}), naming), extent)
-    system.positives.append(system.row(-index - 1, naming))
+    system.inequalities.append(system.row(-index - 1, naming))
     if system.choices > _MOST_CHOICES:
         return False
     try:

@@ -327,9 +327,9 @@ class _Flattener:
         for at in reversed(range(dimension, len(shape))):
             if at + 1 < len(shape):
                 stride = self._product(Index.of(shape[at + 1]), stride, op)
-            if at in aligned and stride.is_constant:
+            if at in aligned:
                 factor, offset = aligned[at]
-                stride = Index({}, stride.constant + (offset - stride.constant) % factor)
+                stride = stride + (Index({}, offset) - stride) % factor
         return stride
 
     def _product(self, left: Index, right: Index, op: Operation) -> Index:
@@ -370,11 +370,12 @@ class _Flattener:
         type_ = buffer_type(op.memref)
         shape = mixed_extents(type_.get_shape(), op.dynamic_sizes)
         flat = flat_type(type_)
-        aligned = storage_alignment(op) if DYNAMIC_INDEX not in type_.get_shape() else {}
-        if aligned:
+        elements = None
+        if aligned := storage_alignment(op):
             self.shapes[op.memref], self.aligned[op.memref] = shape, aligned
-            stride = self._stride(op.memref, 0, op).constant
-            flat = MemRefType(type_.element_type, [type_.get_shape()[0] * stride], memory_space=type_.memory_space)
+            elements = self._product(Index.of(shape[0]), self._stride(op.memref, 0, op), op)
+            known = elements.constant if elements.is_constant else DYNAMIC_INDEX
+            flat = MemRefType(type_.element_type, [known], memory_space=type_.memory_space)
         kept = isinstance(space := type_.memory_space, StringAttr) and space.data in self.keep
         if kept or (IN_STEP in self.function.attributes and _is_in_kernel(op)):
             self._allocate_in_kernel(op, flat, shape)
@@ -389,7 +390,9 @@ class _Flattener:
             local = MemRefType(flat.element_type, flat.shape, memory_space=LOCAL)
             new = allocate_before(op, memref.AllocaOp, local, op.memref.name_hint, alignment)
         else:
-            sizes = [] if size >= 0 else [self._size(shape, op)]
+            sizes: list[SSAValue] = []
+            if size < 0:
+                sizes.append(self._size(shape, op) if elements is None else index_before(elements, op))
             new = allocate_before(op, memref.AllocOp, flat, op.memref.name_hint, alignment, sizes)
             free = memref.DeallocOp.get(new.memref)
             free.location = op.location
@@ -584,8 +587,8 @@ def _implies(assumed: _Differences, difference: tuple[str, KnownExtent]) -> bool
 
 def _conditions_around(op: Operation, names: ExtentNames) -> set[_Differences]:
     conditions = AccessContext.around(op).conditions
-    at_most = {("<=", names.of_index(index) * -1) for index in conditions.positives}
-    equal = {("==", names.of_index(index)) for index in conditions.zeros}
+    at_most = {("<=", names.of_index(index) * -1) for index in conditions.inequalities}
+    equal = {("==", names.of_index(index)) for index in conditions.equalities}
     return {frozenset({difference}) for difference in at_most | equal}
 
 

@@ -18,7 +18,7 @@ from weft.dialects.effects import op_name
 from weft.dialects.upstream.transform import PATTERNS
 from weft.passes.pipeline_text import parse_passes
 from weft.schedule.transform.interpreter import Associated, Interpreter, handles, has_flag, text_of
-from weft.schedule.transform.payload import FunctionOp
+from weft.schedule.transform.payload import PayloadFunction
 from weft.support.errors import CompileError
 from weft.support.packages import installed_universe
 
@@ -82,12 +82,12 @@ def apply_registered_pass(interpreter: Interpreter, op: Operation) -> list[Seque
         texts = [f"{name}={_option_text(value_of(value))}" for name, value in given.items()]
         text += f"{{{' '.join(texts)}}}"
     for target in targets:
-        if not isinstance(target, FunctionOp):
+        if not isinstance(target, PayloadFunction):
             raise CompileError.at(op, f"{op_name(op)}: passes run on functions and modules, got {target.name}")
     interpreter.consume(op)
     if targets:
         _run_pass(interpreter, op, text)
-    return [[interpreter.payload.renewed(target) for target in targets if isinstance(target, FunctionOp)]]
+    return [[interpreter.payload.renewed(target) for target in targets if isinstance(target, PayloadFunction)]]
 
 
 def _option_text(value: object) -> str:

@@ -26,11 +26,11 @@ from weft.schedule.transform.interpreter import (
     mode_of,
     text_of,
 )
-from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, StructuredOp, program_ops
+from weft.schedule.transform.payload import PayloadBlock, PayloadInit, PayloadItem, PayloadLoops, program_ops
 from weft.support.errors import CompileError, Remark, did_you_mean
 
 _ISOLATED = ("func.func", "builtin.module")
-_INTERFACES = ((StructuredOp, InitialOp), (StructuredOp, InitialOp), (LoopOp,))
+_INTERFACES = ((PayloadBlock, PayloadInit), (PayloadBlock, PayloadInit), (PayloadLoops,))
 """Payload classes with the interfaces LinalgOp, TilingInterface, LoopLikeInterface."""
 _PROPAGATE = MODES.index("propagate")
 
@@ -57,7 +57,7 @@ def match(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     return [found]
 
 
-def _has_types(op: Operation, one: PayloadOp) -> bool:
+def _has_types(op: Operation, one: PayloadItem) -> bool:
     result, operands = op.properties.get("filter_result_type"), op.properties.get("filter_operand_types")
     if result is not None and (one.origin is None or one.origin.result_types != (result,)):
         return False
@@ -144,7 +144,7 @@ def cast_handle(interpreter: Interpreter, op: Operation) -> list[Sequence[Associ
     wanted = getattr(op.results[0].type, "operation", None)
     if isinstance(wanted, StringAttr):
         for one in found:
-            if isinstance(one, PayloadOp) and one.name != wanted.data:
+            if isinstance(one, PayloadItem) and one.name != wanted.data:
                 raise interpreter.failure(
                     op, f"incompatible payload operation name: {one.name} is not {wanted.data}", one
                 )
@@ -177,9 +177,9 @@ def annotate(interpreter: Interpreter, op: Operation) -> None:
         value = found[0].value
     for target in interpreter.ops(op):
         plain = True if value is None else value_of(value)
-        if isinstance(target, StructuredOp):
+        if isinstance(target, PayloadBlock):
             interpreter.payload.schedule.annotate(target.block, name, plain)  # pyright: ignore[reportArgumentType]
-        elif isinstance(target, LoopOp):
+        elif isinstance(target, PayloadLoops):
             interpreter.payload.schedule.annotate(target.loops[0], name, plain)  # pyright: ignore[reportArgumentType]
         interpreter.payload.annotate(target, name, value)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial, wraps
 from typing import Any, Final, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -26,7 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from weft.dialects.effects import op_name
 from weft.dialects.upstream.transform import MODES, SequenceOp, YieldOp
 from weft.schedule.recording import IntHandle
-from weft.schedule.transform.payload import Payload, PayloadOp, program_ops
+from weft.schedule.transform.payload import Payload, PayloadItem, program_ops
 from weft.support.errors import CompileError, ScheduleError, did_you_mean
 from weft.support.locations import location_of
 
@@ -46,9 +47,12 @@ class Param:
         return str(self.value)
 
 
-Associated: TypeAlias = "PayloadOp | Param"
+Associated: TypeAlias = "PayloadItem | Param"
 Handler: TypeAlias = "Callable[[Interpreter, Operation], Sequence[Sequence[Associated]] | None]"
 """Returns the payload ops or parameters of each result."""
+Results: TypeAlias = Sequence[Sequence[PayloadItem]]
+"""The payload ops of each result."""
+ItemHandler: TypeAlias = "Callable[[Interpreter, Operation, PayloadItem], Results]"
 
 
 class Silenceable(CompileError):
@@ -171,15 +175,15 @@ class Interpreter:
             raise CompileError.at(user, f"{op_name(user)}: {_named(value)} is defined outside of the sequence")
         return self._values[value]
 
-    def ops(self, op: Operation, operand: int = 0) -> list[PayloadOp]:
+    def ops(self, op: Operation, operand: int = 0) -> list[PayloadItem]:
         found = self.associated(op.operands[operand], op)
-        if not all(isinstance(one, PayloadOp) for one in found):
+        if not all(isinstance(one, PayloadItem) for one in found):
             raise CompileError.at(
                 op, f"{op_name(op)} needs a handle to ops, {_named(op.operands[operand])} is a parameter"
             )
-        return cast("list[PayloadOp]", list(found))
+        return cast("list[PayloadItem]", list(found))
 
-    def single(self, op: Operation, operand: int = 0) -> PayloadOp:
+    def single(self, op: Operation, operand: int = 0) -> PayloadItem:
         found = self.ops(op, operand)
         if len(found) != 1:
             name = _named(op.operands[operand])
@@ -191,7 +195,7 @@ class Interpreter:
         consumed = self.ops(op, operand)
         for value, associated in self._values.items():
             for one in associated:
-                if isinstance(one, PayloadOp) and any(self.payload.holds(outer, one) for outer in consumed):
+                if isinstance(one, PayloadItem) and any(self.payload.holds(outer, one) for outer in consumed):
                     self._invalid[value] = _Invalidation(op, operand)
                     break
 
@@ -213,7 +217,7 @@ class Interpreter:
     def number(self, size: Size) -> int:
         return size if isinstance(size, int) else self.payload.schedule.get(size)
 
-    def failure(self, op: Operation, message: str, on: PayloadOp | None = None) -> Silenceable:
+    def failure(self, op: Operation, message: str, on: PayloadItem | None = None) -> Silenceable:
         notes = () if on is None or on.location is None else (("payload op", on.location),)
         subject = "" if on is None else f" on {on.name}"
         return Silenceable(f"{op_name(op)}{subject}: {message}", location=location_of(op), notes=notes)
@@ -280,7 +284,7 @@ def handles(*names: str) -> Callable[[Handler], Handler]:
 
 
 def each(
-    interpreter: Interpreter, op: Operation, run: Callable[[PayloadOp], Sequence[Sequence[PayloadOp]] | None]
+    interpreter: Interpreter, op: Operation, run: Callable[[PayloadItem], Results | None]
 ) -> list[list[Associated]]:
     """Consume the first operand, call `run` on its payload ops, and join the results. A failure undoes all."""
     targets = interpreter.ops(op)
@@ -296,3 +300,17 @@ def each(
             for result, one in zip(results, found or [[] for _ in results], strict=True):
                 result.extend(one)
     return results
+
+
+def handles_each(name: str) -> Callable[[ItemHandler], ItemHandler]:
+    """Register the handler of one payload op of the first operand, for `each`."""
+
+    def register(handler: ItemHandler) -> ItemHandler:
+        @wraps(handler)
+        def run(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+            return each(interpreter, op, partial(handler, interpreter, op))
+
+        handles(name)(run)
+        return handler
+
+    return register

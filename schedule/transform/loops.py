@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from xdsl.ir import Operation
@@ -16,20 +15,22 @@ from weft.schedule.recording import LoopHandle
 from weft.schedule.transform.interpreter import (
     Associated,
     Interpreter,
+    Results,
     each,
     handles,
+    handles_each,
     has_flag,
     integer_of,
 )
-from weft.schedule.transform.payload import LoopOp, PayloadOp
+from weft.schedule.transform.payload import PayloadItem, PayloadLoops
 from weft.schedule.transform.structured import extent_of
 from weft.support.errors import CompileError
 
 _SERIAL: Final = ("affine.for", "scf.for")
 
 
-def _serial(target: PayloadOp) -> LoopOp | None:
-    return target if isinstance(target, LoopOp) and len(target.loops) == 1 and target.name in _SERIAL else None
+def _serial(target: PayloadItem) -> PayloadLoops | None:
+    return target if isinstance(target, PayloadLoops) and len(target.loops) == 1 and target.name in _SERIAL else None
 
 
 @handles("loop.unroll")
@@ -38,7 +39,7 @@ def unroll(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     if factor < 1:
         raise CompileError.at(op, f"{op_name(op)}: the factor is at least 1, got {factor}")
 
-    def run(target: PayloadOp) -> None:
+    def run(target: PayloadItem) -> None:
         loop = _serial(target)
         if loop is None or factor == 1:
             return
@@ -54,28 +55,24 @@ def unroll(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     return each(interpreter, op, run)
 
 
-@handles("loop.peel")
-def peel(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+@handles_each("loop.peel")
+def peel(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
     """Separate the first, or the last, partial iteration."""
-
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        loop, payload = _serial(target), interpreter.payload
-        if loop is None:
-            return [[], []]
-        extent = extent_of(interpreter, loop.loops[0])
-        if extent is None:
-            raise interpreter.failure(op, "the number of iterations is known at run time only", target)
-        if extent < 2 or not (has_flag(op, "peel_front") or _is_partial(payload.loop(loop.loops[0]))):
-            if has_flag(op, "fail_if_already_divisible"):
-                raise interpreter.failure(op, "failed to peel: the step divides the range", target)
-            return [[loop], []]
-        inner = payload.structured_inside(loop)
-        parts = payload.schedule.loop_partition(loop.loops[0], [1, None] if has_flag(op, "peel_front") else [None, 1])
-        first, last = (payload.add_loop("scf.for", [part], target) for part in parts)
-        payload.rediscover(parts, inner)
-        return [[last], [first]] if has_flag(op, "peel_front") else [[first], [last]]
-
-    return each(interpreter, op, run)
+    loop, payload = _serial(target), interpreter.payload
+    if loop is None:
+        return [[], []]
+    extent = extent_of(interpreter, loop.loops[0])
+    if extent is None:
+        raise interpreter.failure(op, "the number of iterations is known at run time only", target)
+    if extent < 2 or not (has_flag(op, "peel_front") or _is_partial(payload.loop(loop.loops[0]))):
+        if has_flag(op, "fail_if_already_divisible"):
+            raise interpreter.failure(op, "failed to peel: the step divides the range", target)
+        return [[loop], []]
+    inner = payload.structured_inside(loop)
+    parts = payload.schedule.loop_partition(loop.loops[0], [1, None] if has_flag(op, "peel_front") else [None, 1])
+    first, last = (payload.add_loop("scf.for", [part], target) for part in parts)
+    payload.rediscover(parts, inner)
+    return [[last], [first]] if has_flag(op, "peel_front") else [[first], [last]]
 
 
 def _is_partial(loop: ForOp) -> bool:
@@ -84,50 +81,39 @@ def _is_partial(loop: ForOp) -> bool:
     return any(left.depends_on(variable) or right.depends_on(variable) for b in blocks for left, right in guards_of(b))
 
 
-@handles("loop.pipeline")
-def pipeline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+@handles_each("loop.pipeline")
+def pipeline(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
     """Ignored: code generators or processors overlap iterations."""
-
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        if _serial(target) is None:
-            raise interpreter.failure(op, "a loop is pipelined, scf.for", target)
-        return [[target]]
-
-    return each(interpreter, op, run)
+    if _serial(target) is None:
+        raise interpreter.failure(op, "a loop is pipelined, scf.for", target)
+    return [[target]]
 
 
-@handles("loop.outline")
-def outline(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+@handles_each("loop.outline")
+def outline(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
     """Keep the loop instead of a call: both handles are the loop's."""
-
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        if not isinstance(target, LoopOp):
-            raise interpreter.failure(op, "a loop is outlined", target)
-        return [[target], [target]]
-
-    return each(interpreter, op, run)
+    if not isinstance(target, PayloadLoops):
+        raise interpreter.failure(op, "a loop is outlined", target)
+    return [[target], [target]]
 
 
-@handles("loop.coalesce")
-def coalesce(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        if not isinstance(target, LoopOp):
-            return [[target]]
-        payload = interpreter.payload
-        payload.inside(target)  # discovers all loops
-        known = {payload.loop(one.loops[0]): one for one in payload.known if isinstance(one, LoopOp)}
-        chain: list[LoopHandle] = list(target.loops)
-        merged: list[PayloadOp] = [target]
-        while (only := _only(payload.loop(chain[-1]))) is not None and (inner := known.get(only)) is not None:
-            chain += inner.loops
-            merged.append(inner)
-        if len(chain) < 2:
-            return [[target]]
-        for one in merged:
-            payload.remove(one)
-        return [[payload.add_loop("scf.for", [payload.schedule.fuse(*chain)], target)]]
-
-    return each(interpreter, op, run)
+@handles_each("loop.coalesce")
+def coalesce(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
+    if not isinstance(target, PayloadLoops):
+        return [[target]]
+    payload = interpreter.payload
+    payload.inside(target)  # discovers all loops
+    known = {payload.loop(one.loops[0]): one for one in payload.known if isinstance(one, PayloadLoops)}
+    chain: list[LoopHandle] = list(target.loops)
+    merged: list[PayloadItem] = [target]
+    while (only := _only(payload.loop(chain[-1]))) is not None and (inner := known.get(only)) is not None:
+        chain += inner.loops
+        merged.append(inner)
+    if len(chain) < 2:
+        return [[target]]
+    for one in merged:
+        payload.remove(one)
+    return [[payload.add_loop("scf.for", [payload.schedule.fuse(*chain)], target)]]
 
 
 def _only(loop: ForOp) -> ForOp | None:
@@ -138,8 +124,8 @@ def _only(loop: ForOp) -> ForOp | None:
 @handles("loop.fuse_sibling")
 def fuse_sibling(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     target, source = interpreter.single(op), interpreter.single(op, 1)
-    if not isinstance(target, LoopOp) or not isinstance(source, LoopOp):
-        raise interpreter.failure(op, "loops are fused", source if isinstance(target, LoopOp) else target)
+    if not isinstance(target, PayloadLoops) or not isinstance(source, PayloadLoops):
+        raise interpreter.failure(op, "loops are fused", source if isinstance(target, PayloadLoops) else target)
     if len(target.loops) != len(source.loops) or target.name != source.name:
         counts = f"{target.name} of {len(target.loops)} dimensions, {source.name} of {len(source.loops)}"
         raise interpreter.failure(op, f"the loops differ: {counts}", target)
@@ -174,9 +160,9 @@ def forall_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associ
     name = "scf.for" if op_name(op).endswith("_for") else "scf.parallel"
     targets = interpreter.ops(op)
     interpreter.consume(op)
-    found: list[list[PayloadOp]] = []
+    found: list[list[PayloadItem]] = []
     for target in targets:
-        if not isinstance(target, LoopOp) or target.name != "scf.forall":
+        if not isinstance(target, PayloadLoops) or target.name != "scf.forall":
             raise interpreter.failure(op, "expected scf.forall operation target", target)
         interpreter.payload.remove(target)
         if name == "scf.parallel":

@@ -36,7 +36,7 @@ from weft.schedule.transform.interpreter import (
     integer_of,
     mode_of,
 )
-from weft.schedule.transform.payload import InitialOp, Origin, StructuredOp
+from weft.schedule.transform.payload import Origin, PayloadBlock, PayloadInit
 from weft.schedule.transform.structured import extent_of
 from weft.support.errors import CompileError
 
@@ -86,7 +86,7 @@ def match_dim(interpreter: Interpreter, op: Operation) -> list[list[Associated]]
 def match_body(interpreter: Interpreter, op: Operation) -> None:
     target = _structured(interpreter, op)
     stores: list[memref.StoreOp] = []
-    if isinstance(target, StructuredOp):
+    if isinstance(target, PayloadBlock):
         inside = (one for one in interpreter.payload.block(target).body.block.ops if not isinstance(one, InitOp))
         stores = [one for each in inside for one in each.walk() if isinstance(one, memref.StoreOp)]
     if "passthrough" in op.properties:
@@ -190,9 +190,9 @@ def classify_contraction(interpreter: Interpreter, op: Operation) -> list[list[A
     return [_integers(sorted(dims)) for dims in found]
 
 
-def _structured(interpreter: Interpreter, op: Operation) -> StructuredOp | InitialOp:
+def _structured(interpreter: Interpreter, op: Operation) -> PayloadBlock | PayloadInit:
     target = interpreter.single(op)
-    if not isinstance(target, StructuredOp | InitialOp):
+    if not isinstance(target, PayloadBlock | PayloadInit):
         raise interpreter.failure(op, "expected a structured op", target)
     return target
 
@@ -201,8 +201,8 @@ def _integers(values: Sequence[int]) -> list[Associated]:
     return [Param(IntegerAttr(value, i64)) for value in values]
 
 
-def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> list[tuple[int, bool]]:
-    if isinstance(target, InitialOp):
+def _dimensions(interpreter: Interpreter, target: PayloadBlock | PayloadInit) -> list[tuple[int, bool]]:
+    if isinstance(target, PayloadInit):
         shaped = [] if target.origin is None else [*target.origin.result_types, *target.origin.operand_types]
         return [(extent, False) for extent in next(t for t in shaped if isinstance(t, ShapedType)).get_shape()]
     kinds = interpreter.payload.block(target).iter_kinds
@@ -214,7 +214,7 @@ def _dimensions(interpreter: Interpreter, target: StructuredOp | InitialOp) -> l
 
 
 def _chosen(
-    interpreter: Interpreter, op: Operation, target: StructuredOp | InitialOp, rank: int, name: str = "raw_dim_list"
+    interpreter: Interpreter, op: Operation, target: PayloadBlock | PayloadInit, rank: int, name: str = "raw_dim_list"
 ) -> list[int]:
     """Listed dimensions or operands; negative ones count from the end."""
     listed = list(cast("DenseArrayBase[Any]", op.properties[name]).get_values())

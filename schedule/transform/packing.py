@@ -17,8 +17,8 @@ from weft.dialects.tir import BlockOp
 from weft.dialects.tir_kinds import ORIGIN
 from weft.dialects.traversal import operations_of
 from weft.schedule.recording import BlockHandle, LoopHandle
-from weft.schedule.transform.interpreter import Associated, Interpreter, each, handles, integers_of
-from weft.schedule.transform.payload import Origin, PayloadOp, StructuredOp
+from weft.schedule.transform.interpreter import Associated, Interpreter, Results, each, handles, integers_of
+from weft.schedule.transform.payload import Origin, PayloadBlock, PayloadItem
 from weft.schedule.transform.structured import as_structured, extent_of, loop_of
 from weft.support.errors import CompileError
 
@@ -28,13 +28,13 @@ def pack(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     """Copy operands to tiles, padded to multiples, and compute by tile."""
     sizes = [interpreter.number(size) for size in interpreter.sizes(op, "static_packed_sizes", op.operands[1:])]
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         return [[_packed(interpreter, op, as_structured(interpreter, op, target), sizes)]]
 
     return each(interpreter, op, run)
 
 
-def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes: Sequence[int]) -> StructuredOp:
+def _packed(interpreter: Interpreter, op: Operation, target: PayloadBlock, sizes: Sequence[int]) -> PayloadBlock:
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     if len(sizes) != len(target.loops):
         raise interpreter.failure(op, f"{len(sizes)} sizes for {len(target.loops)} dimensions", target)
@@ -50,7 +50,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
         target = payload.add_structured(target.block, target.origin, target.name, target)
     reads, writes = _subscripts(interpreter, op, target)
     block, origin = target.block, target.origin
-    packs: list[PayloadOp | None] = []
+    packs: list[PayloadItem | None] = []
     for buffer, subscripts in reads:
         map_ = _tiles(subscripts, sizes)
         if map_ is None:
@@ -60,7 +60,7 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
         made = schedule.cache_read(block, number, "global", [block])
         schedule.transform_layout(made, ("write", 0), map_)
         packs.append(_copy(interpreter, target, made, "linalg.pack"))
-    unpack: StructuredOp | None = None
+    unpack: PayloadBlock | None = None
     if (map_ := _tiles(writes, sizes)) is not None:
         made = schedule.cache_write(block, 0, "global")
         schedule.transform_layout(made, ("read", 0), map_)
@@ -84,12 +84,12 @@ def _packed(interpreter: Interpreter, op: Operation, target: StructuredOp, sizes
             unpacking = replace(origin, name="linalg.unpack", producers=(new.number,))
             payload.origins[origin.number] = unpack.origin = unpacking
         origin = new if unpack is not None else origin
-    result = StructuredOp("linalg.generic", target.location, block, [*outer, *inner], origin=origin)
+    result = PayloadBlock("linalg.generic", target.location, block, [*outer, *inner], origin=origin)
     payload.known.append(result)
     return result
 
 
-def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, name: str) -> StructuredOp:
+def _copy(interpreter: Interpreter, target: PayloadBlock, block: BlockHandle, name: str) -> PayloadBlock:
     """Give a copying block its own origin, as a producer."""
     payload = interpreter.payload
     function = payload.function_of(target)
@@ -99,7 +99,7 @@ def _copy(interpreter: Interpreter, target: StructuredOp, block: BlockHandle, na
 
 
 def _subscripts(
-    interpreter: Interpreter, op: Operation, target: StructuredOp
+    interpreter: Interpreter, op: Operation, target: PayloadBlock
 ) -> tuple[list[tuple[SSAValue, list[int | None]]], list[int | None]]:
     """Dimensions of subscripts, or None, of buffers read and written."""
     block = interpreter.payload.block(target)
@@ -142,9 +142,9 @@ def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associa
     """Permute a packed operand's tiles, and tiles' dimensions."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     target, computing = interpreter.single(op), interpreter.single(op, 1)
-    if not isinstance(target, StructuredOp) or target.name not in ("linalg.pack", "linalg.unpack"):
+    if not isinstance(target, PayloadBlock) or target.name not in ("linalg.pack", "linalg.unpack"):
         raise interpreter.failure(op, "requires target to map to a linalg.pack or linalg.unpack", target)
-    if not isinstance(computing, StructuredOp) or computing.origin is None or target.origin is None:
+    if not isinstance(computing, PayloadBlock) or computing.origin is None or target.origin is None:
         raise interpreter.failure(op, "requires with_compute_op to be a structured op", computing)
     is_pack = target.name == "linalg.pack"
     if is_pack and target.origin.number not in computing.origin.producers:
@@ -162,18 +162,18 @@ def pack_transpose(interpreter: Interpreter, op: Operation) -> list[list[Associa
     unpacks: list[Associated] = [
         one
         for one in payload.known
-        if one.name == "linalg.unpack" and isinstance(one, StructuredOp) and _reads(interpreter, one, computing)
+        if one.name == "linalg.unpack" and isinstance(one, PayloadBlock) and _reads(interpreter, one, computing)
     ]
     return [[computing], [target] if is_pack else [], unpacks if is_pack else [target]]
 
 
-def _reads(interpreter: Interpreter, unpack: StructuredOp, computing: StructuredOp) -> bool:
+def _reads(interpreter: Interpreter, unpack: PayloadBlock, computing: PayloadBlock) -> bool:
     stores = operations_of(interpreter.payload.block(computing), StoreOp)
     loads = operations_of(interpreter.payload.block(unpack), LoadOp)
     return any(load.memref is store.memref for load in loads for store in stores)
 
 
-def _ranks(interpreter: Interpreter, target: StructuredOp, *, is_pack: bool) -> tuple[int, int]:
+def _ranks(interpreter: Interpreter, target: PayloadBlock, *, is_pack: bool) -> tuple[int, int]:
     block = interpreter.payload.block(target)
     load = next(iter(operations_of(block, LoadOp)))
     store = next(iter(operations_of(block, StoreOp)))

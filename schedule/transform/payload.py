@@ -63,7 +63,7 @@ class Origin:
 
 
 @dataclass(eq=False)
-class PayloadOp:
+class PayloadItem:
     name: str
     location: SourceLocation | None
     attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute], kw_only=True)
@@ -75,28 +75,28 @@ class PayloadOp:
 
 
 @dataclass(eq=False)
-class StructuredOp(PayloadOp):
+class PayloadBlock(PayloadItem):
     block: BlockHandle
     loops: list[LoopHandle | None]
     """None for a dimension with one iteration and no loop."""
 
 
 @dataclass(eq=False)
-class InitialOp(PayloadOp):
+class PayloadInit(PayloadItem):
     """A fill, now the init of a reduction."""
 
     reduction: BlockHandle
 
 
 @dataclass(eq=False)
-class LoopOp(PayloadOp):
+class PayloadLoops(PayloadItem):
     """A loop, or a nest for `scf.forall`, outermost first."""
 
     loops: list[LoopHandle]
 
 
 @dataclass(eq=False)
-class FunctionOp(PayloadOp):
+class PayloadFunction(PayloadItem):
     symbol: str | None
 
 
@@ -126,9 +126,9 @@ class Payload:
             made._discover(block)
         return made
 
-    def _others(self) -> list[PayloadOp]:
+    def _others(self) -> list[PayloadItem]:
         return [
-            PayloadOp(o.name, o.location, origin=o)
+            PayloadItem(o.name, o.location, origin=o)
             for o in self.origins.values()
             if o.maps is None and o.name not in _LOOPS
         ]
@@ -138,9 +138,9 @@ class Payload:
         module = copy_of(self.source)
         self.origins: dict[int, Origin] = {}
         self._functions = {
-            f.sym_name.data: FunctionOp("func.func", location_of(f), f.sym_name.data) for f in functions(module)
+            f.sym_name.data: PayloadFunction("func.func", location_of(f), f.sym_name.data) for f in functions(module)
         }
-        self._module = FunctionOp("builtin.module", location_of(module), None)
+        self._module = PayloadFunction("builtin.module", location_of(module), None)
         for function in functions(module):
             self._number(function)
         self._first_origins = dict(self.origins)
@@ -151,7 +151,7 @@ class Payload:
         elif operations_of(module, scf.ForOp, scf.ParallelOp, affine.ForOp):
             RaiseAffineToTirPass(promises=self._promises).apply(Context(), module)
         self.schedule = Schedule(module, self._seed)
-        self.known: list[PayloadOp] = self._others()
+        self.known: list[PayloadItem] = self._others()
         """Except functions, in any order."""
         for block in _blocks(self.schedule.mod):
             self._discover(block)
@@ -185,11 +185,11 @@ class Payload:
             self.add_structured(self.schedule.handle_of(block), origin)
 
     def add_structured(
-        self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadOp | None = None
-    ) -> StructuredOp:
+        self, block: BlockHandle, origin: Origin | None, name: str | None = None, like: PayloadItem | None = None
+    ) -> PayloadBlock:
         """Loops are the innermost that the block's iterators are bound to, except loop ops."""
         self._drop_dead()
-        known = {loop for op in self.known if isinstance(op, LoopOp) for loop in map(self.loop, op.loops)}
+        known = {loop for op in self.known if isinstance(op, PayloadLoops) for loop in map(self.loop, op.loops)}
         op = cast("BlockOp", self.schedule.get(block))
         around = loops_around(op)
         handles = dict(zip(around, self.schedule.get_loops(block), strict=True))
@@ -198,7 +198,7 @@ class Payload:
             own = [loop for loop in around if index.depends_on([loop.induction_variable]) and loop not in known]
             loops.append(handles[own[-1]] if own else None)
         place = origin or like
-        found = StructuredOp(
+        found = PayloadBlock(
             name or (origin.name if origin else "linalg.generic"),
             None if place is None else place.location,
             block,
@@ -209,21 +209,21 @@ class Payload:
         self.known.append(found)
         start = self._origin(op, INIT_ORIGIN)
         if start is not None and not any(
-            isinstance(other, InitialOp) and other.reduction == block for other in self.known
+            isinstance(other, PayloadInit) and other.reduction == block for other in self.known
         ):
-            self.known.append(InitialOp(start.name, start.location, block, attributes=start.attributes, origin=start))
+            self.known.append(PayloadInit(start.name, start.location, block, attributes=start.attributes, origin=start))
         return found
 
-    def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[StructuredOp]:
-        found: list[StructuredOp] = []
+    def structured_in(self, loops: Sequence[LoopHandle], origin: Origin | None, name: str) -> list[PayloadBlock]:
+        found: list[PayloadBlock] = []
         for loop in map(self.loop, loops):
             for block in operations_of(loop, BlockOp):
                 if origin is None or self._origin(block) is origin:
                     found.append(self.add_structured(self.schedule.handle_of(block), origin, name))
         return found
 
-    def add_loop(self, name: str, loops: Sequence[LoopHandle], like: PayloadOp | None = None) -> LoopOp:
-        found = LoopOp(name, None if like is None else like.location, list(loops))
+    def add_loop(self, name: str, loops: Sequence[LoopHandle], like: PayloadItem | None = None) -> PayloadLoops:
+        found = PayloadLoops(name, None if like is None else like.location, list(loops))
         self.known.append(found)
         return found
 
@@ -232,13 +232,13 @@ class Payload:
         found = self.origins[number] = replace(origin, number=number)
         return found
 
-    def annotate(self, op: PayloadOp, name: str, value: Attribute | None) -> None:
+    def annotate(self, op: PayloadItem, name: str, value: Attribute | None) -> None:
         op.attributes[name] = UnitAttr() if value is None else value
-        if isinstance(op, FunctionOp):
+        if isinstance(op, PayloadFunction):
             place = self.schedule.mod if op.symbol is None else find_function(self.schedule.mod, op.symbol)
             place.attributes[name] = op.attributes[name]
 
-    def remove(self, op: PayloadOp) -> None:
+    def remove(self, op: PayloadItem) -> None:
         if op in self.known:
             self.known.remove(op)
 
@@ -252,10 +252,10 @@ class Payload:
             self.known = known
             raise
 
-    def structured_inside(self, op: PayloadOp) -> list[StructuredOp]:
-        return [one for one in self.inside(op) if isinstance(one, StructuredOp)]
+    def structured_inside(self, op: PayloadItem) -> list[PayloadBlock]:
+        return [one for one in self.inside(op) if isinstance(one, PayloadBlock)]
 
-    def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[StructuredOp]) -> None:
+    def rediscover(self, loops: Sequence[LoopHandle], old: Sequence[PayloadBlock]) -> None:
         """Replace `old` by the ops in copies of its loops, by origin."""
         for one in old:
             self.remove(one)
@@ -271,46 +271,46 @@ class Payload:
         steps = self.schedule.trace.body.block.ops
         return not any(step.name.removeprefix("sched.") in PRIMITIVE_STEPS for step in steps)
 
-    def renewed(self, op: FunctionOp) -> PayloadOp:
+    def renewed(self, op: PayloadFunction) -> PayloadItem:
         """The current function of that name."""
         return self._module if op.symbol is None else self._functions[op.symbol]
 
-    def root(self) -> FunctionOp:
+    def root(self) -> PayloadFunction:
         return self._module
 
     def loop(self, handle: LoopHandle) -> ForOp:
         """A handle's loop. Raises `CompileError` if erased."""
         return cast("ForOp", self.schedule.get(handle))
 
-    def block(self, op: StructuredOp | InitialOp) -> BlockOp:
+    def block(self, op: PayloadBlock | PayloadInit) -> BlockOp:
         """An op's block; for a fill, its reduction."""
-        return cast("BlockOp", self.schedule.get(op.block if isinstance(op, StructuredOp) else op.reduction))
+        return cast("BlockOp", self.schedule.get(op.block if isinstance(op, PayloadBlock) else op.reduction))
 
     def block_of(self, handle: BlockHandle) -> BlockOp:
         return cast("BlockOp", self.schedule.get(handle))
 
-    def function_of(self, op: StructuredOp | InitialOp) -> str:
+    def function_of(self, op: PayloadBlock | PayloadInit) -> str:
         return _place_of(self.block(op))[0]
 
-    def place(self, op: PayloadOp) -> Operation:
+    def place(self, op: PayloadItem) -> Operation:
         """The scheduled op that is or contains `op`."""
-        if isinstance(op, LoopOp):
+        if isinstance(op, PayloadLoops):
             return self.loop(op.loops[0])
-        if isinstance(op, StructuredOp | InitialOp):
+        if isinstance(op, PayloadBlock | PayloadInit):
             return self.block(op)
-        symbol = op.symbol if isinstance(op, FunctionOp) else op.origin and op.origin.function
+        symbol = op.symbol if isinstance(op, PayloadFunction) else op.origin and op.origin.function
         module = self.schedule.mod
         return module if symbol is None else find_function(module, symbol)
 
-    def inside(self, scope: PayloadOp) -> list[PayloadOp]:
+    def inside(self, scope: PayloadItem) -> list[PayloadItem]:
         """Ops in `scope`, innermost first, itself last."""
         self._drop_dead()
-        found: list[PayloadOp] = []
-        if isinstance(scope, FunctionOp):
+        found: list[PayloadItem] = []
+        if isinstance(scope, PayloadFunction):
             own = (None, scope.symbol) if scope.symbol else (None, *self._functions)
-            found += [op for op in self.known if type(op) is PayloadOp and op.origin and op.origin.function in own]
-        ops = {self.place(op): op for op in self.known if isinstance(op, StructuredOp | LoopOp)}
-        starts = {self.place(op): op for op in self.known if isinstance(op, InitialOp)}
+            found += [op for op in self.known if type(op) is PayloadItem and op.origin and op.origin.function in own]
+        ops = {self.place(op): op for op in self.known if isinstance(op, PayloadBlock | PayloadLoops)}
+        starts = {self.place(op): op for op in self.known if isinstance(op, PayloadInit)}
         covered = {loop for op in ops.values() for loop in self._loops_of(op)}
         place = self.place(scope)
         for op in operations_in(place, inner_first=True):
@@ -336,18 +336,18 @@ class Payload:
     def _drop_dead(self) -> None:
         self.known = [op for op in self.known if self._is_live(op)]
 
-    def _is_live(self, op: PayloadOp) -> bool:
+    def _is_live(self, op: PayloadItem) -> bool:
         return all(is_live(self.schedule, handle) for handle in self._handles_of(op))
 
-    def _handles_of(self, op: PayloadOp) -> list[BlockHandle | LoopHandle]:
-        if isinstance(op, StructuredOp):
+    def _handles_of(self, op: PayloadItem) -> list[BlockHandle | LoopHandle]:
+        if isinstance(op, PayloadBlock):
             return [op.block, *(loop for loop in op.loops if loop is not None)]
-        if isinstance(op, LoopOp):
+        if isinstance(op, PayloadLoops):
             return [*op.loops]
-        return [op.reduction] if isinstance(op, InitialOp) else []
+        return [op.reduction] if isinstance(op, PayloadInit) else []
 
-    def _loops_of(self, op: PayloadOp) -> list[ForOp]:
-        handles = op.loops if isinstance(op, StructuredOp | LoopOp) else []
+    def _loops_of(self, op: PayloadItem) -> list[ForOp]:
+        handles = op.loops if isinstance(op, PayloadBlock | PayloadLoops) else []
         return [self.loop(handle) for handle in handles if handle is not None]
 
     def _handle_of_loop(self, loop: ForOp) -> LoopHandle | None:
@@ -357,38 +357,38 @@ class Payload:
         around = loops_around(block)
         return self.schedule.get_loops(self.schedule.handle_of(block))[around.index(loop)] if loop in around else None
 
-    def around(self, op: PayloadOp) -> list[PayloadOp]:
+    def around(self, op: PayloadItem) -> list[PayloadItem]:
         if op is self._module:
             return []
-        if isinstance(op, FunctionOp):
+        if isinstance(op, PayloadFunction):
             return [self._module]
         place = self.place(op)
-        found: list[PayloadOp] = []
+        found: list[PayloadItem] = []
         if not isinstance(place, FuncOp):
             function = next(one for one in ancestors(place) if isinstance(one, FuncOp))
             self.inside(self._functions[function.sym_name.data])  # discovers all loops
-            loops = {self.place(one): one for one in self.known if isinstance(one, LoopOp)}
+            loops = {self.place(one): one for one in self.known if isinstance(one, PayloadLoops)}
             found += [loops[one] for one in ancestors(place) if one in loops]
             place = function
         return [*found, self._functions[place.sym_name.data], self._module]
 
-    def holds(self, outer: PayloadOp, inner: PayloadOp) -> bool:
+    def holds(self, outer: PayloadItem, inner: PayloadItem) -> bool:
         """Whether `outer` is or contains `inner`; False if one is erased."""
         return inner is outer or (self._is_live(inner) and self._is_live(outer) and outer in self.around(inner))
 
-    def producer(self, op: PayloadOp, operand: int) -> PayloadOp | None:
+    def producer(self, op: PayloadItem, operand: int) -> PayloadItem | None:
         if op.origin is None or operand >= len(op.origin.producers):
             return None
         number = op.origin.producers[operand]
         return None if number is None else self._of_origin(number)
 
-    def consumers(self, op: PayloadOp) -> list[PayloadOp]:
+    def consumers(self, op: PayloadItem) -> list[PayloadItem]:
         if op.origin is None:
             return []
         numbers = [o.number for o in self.origins.values() if op.origin.number in o.producers]
         return [found for number in numbers if (found := self._of_origin(number)) is not None]
 
-    def _of_origin(self, number: int) -> PayloadOp | None:
+    def _of_origin(self, number: int) -> PayloadItem | None:
         return next((op for op in self.known if op.origin is not None and op.origin.number == number), None)
 
 

@@ -17,30 +17,32 @@ from weft.schedule.recording import LoopHandle
 from weft.schedule.transform.interpreter import (
     Associated,
     Interpreter,
+    Results,
     Silenceable,
     Size,
     each,
     handles,
+    handles_each,
     has_flag,
     integer_of,
     integers_of,
 )
-from weft.schedule.transform.payload import InitialOp, LoopOp, PayloadOp, StructuredOp
+from weft.schedule.transform.payload import PayloadBlock, PayloadInit, PayloadItem, PayloadLoops
 from weft.support.errors import CompileError, ScheduleError
 
 _LANES: Final = 64
 """Lanes into which `vectorize` turns one loop at most; longer loops are split first."""
 
 
-def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) -> StructuredOp:
+def as_structured(interpreter: Interpreter, op: Operation, target: PayloadItem) -> PayloadBlock:
     """A payload op, or a reduction's fill."""
     payload = interpreter.payload
-    if isinstance(target, StructuredOp):
+    if isinstance(target, PayloadBlock):
         return target
-    if isinstance(target, InitialOp):
+    if isinstance(target, PayloadInit):
         reduction = payload.block(target)
         loops = payload.schedule.get_loops(target.reduction)
-        known = {payload.loop(loop) for one in payload.known if isinstance(one, LoopOp) for loop in one.loops}
+        known = {payload.loop(loop) for one in payload.known if isinstance(one, PayloadLoops) for loop in one.loops}
         first = next(loop for loop in loops if payload.loop(loop) not in known)
         block = payload.schedule.decompose_reduction(target.reduction, first)
         reduction.attributes.pop(INIT_ORIGIN, None)
@@ -50,11 +52,11 @@ def as_structured(interpreter: Interpreter, op: Operation, target: PayloadOp) ->
     raise interpreter.failure(op, "only structured ops can be tiled", target)
 
 
-def kinds_of(interpreter: Interpreter, target: StructuredOp) -> Sequence[IterKind]:
+def kinds_of(interpreter: Interpreter, target: PayloadBlock) -> Sequence[IterKind]:
     return interpreter.payload.block(target).kinds
 
 
-def loop_of(interpreter: Interpreter, target: StructuredOp, dimension: int) -> LoopHandle:
+def loop_of(interpreter: Interpreter, target: PayloadBlock, dimension: int) -> LoopHandle:
     """Created if missing because of one iteration."""
     loop = target.loops[dimension]
     if loop is None:
@@ -73,12 +75,12 @@ def extent_of(interpreter: Interpreter, loop: LoopHandle) -> int | None:
 def tile(
     interpreter: Interpreter,
     op: Operation,
-    target: StructuredOp,
+    target: PayloadBlock,
     sizes: Sequence[Size],
     interchange: Sequence[int] = (),
     *,
     counted: bool = False,
-) -> tuple[StructuredOp, list[LoopHandle]]:
+) -> tuple[PayloadBlock, list[LoopHandle]]:
     """Split loops by sizes (0 keeps a loop), or with `counted` by numbers of tiles. Returns the op on one tile, and the
     outer loops."""
     payload = interpreter.payload
@@ -109,7 +111,7 @@ def tile(
     if tiles and len(loops) > 1:
         payload.schedule.reorder(*loops)
     payload.remove(target)
-    tiled = StructuredOp(
+    tiled = PayloadBlock(
         target.name, target.location, target.block, inner, attributes=dict(target.attributes), origin=target.origin
     )
     payload.known.append(tiled)
@@ -122,7 +124,7 @@ def tile_using_for(interpreter: Interpreter, op: Operation) -> list[list[Associa
     if has_flag(op, "scalable_sizes") and any(integers_of(op, "scalable_sizes") or ()):
         raise CompileError.at(op, f"{op_name(op)}: scalable sizes are not supported")
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         structured = as_structured(interpreter, op, target)
         tiled, loops = tile(interpreter, op, structured, sizes, integers_of(op, "interchange") or ())
         return [[tiled], *([interpreter.payload.add_loop("scf.for", [loop], target)] for loop in loops)]
@@ -140,7 +142,7 @@ def tile_using_forall(interpreter: Interpreter, op: Operation) -> list[list[Asso
     if threads and any(map(interpreter.number, sizes)):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         structured = as_structured(interpreter, op, target)
         tiled, loops = tile(interpreter, op, structured, threads or sizes, counted=bool(threads))
         for loop in loops:
@@ -155,7 +157,7 @@ def fuse_into_containing_op(interpreter: Interpreter, op: Operation) -> list[lis
     producers, containing = interpreter.ops(op), interpreter.ops(op, 1)
     if not producers:
         return [[], list(containing)]
-    if len(containing) != 1 or not isinstance(containing[0], LoopOp):
+    if len(containing) != 1 or not isinstance(containing[0], PayloadLoops):
         raise CompileError.at(
             op, f"{op_name(op)} requires exactly one containing_op handle to a loop (got {len(containing)})"
         )
@@ -165,7 +167,7 @@ def fuse_into_containing_op(interpreter: Interpreter, op: Operation) -> list[lis
 
 
 def fuse_producers(
-    interpreter: Interpreter, op: Operation, producers: Sequence[PayloadOp], containing: LoopOp
+    interpreter: Interpreter, op: Operation, producers: Sequence[PayloadItem], containing: PayloadLoops
 ) -> list[Associated]:
     """Move producers into a loop, consumers first."""
     pending, fused = list(producers), list[Associated]()
@@ -184,16 +186,18 @@ def fuse_producers(
     return fused
 
 
-def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp, containing: LoopOp) -> PayloadOp:
+def _fuse_producer(
+    interpreter: Interpreter, op: Operation, producer: PayloadItem, containing: PayloadLoops
+) -> PayloadItem:
     payload = interpreter.payload
     loop = payload.loop(containing.loops[-1])
-    if isinstance(producer, InitialOp):
+    if isinstance(producer, PayloadInit):
         if loop.is_ancestor(payload.block(producer)):
             return producer
         raise interpreter.failure(
             op, "could not find next producer to fuse into container: the reduction that it starts is outside", producer
         )
-    if not isinstance(producer, StructuredOp):
+    if not isinstance(producer, PayloadBlock):
         raise interpreter.failure(op, "only structured ops can be fused", producer)
     if loop.is_ancestor(payload.block(producer)):
         raise interpreter.failure(op, "it is inside of the containing op already", producer)
@@ -208,7 +212,7 @@ def _fuse_producer(interpreter: Interpreter, op: Operation, producer: PayloadOp,
     return replace(interpreter, producer)
 
 
-def replace(interpreter: Interpreter, old: StructuredOp, name: str | None = None) -> StructuredOp:
+def replace(interpreter: Interpreter, old: PayloadBlock, name: str | None = None) -> PayloadBlock:
     interpreter.payload.remove(old)
     new = interpreter.payload.add_structured(old.block, old.origin, name or old.name, old)
     new.attributes.update(old.attributes)
@@ -223,7 +227,7 @@ def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         for one in interpreter.sizes(op, "static_tile_interchange", cast("FuseOp", op).tile_interchange)
     ]
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         payload = interpreter.payload
         tiled, loops = tile(interpreter, op, as_structured(interpreter, op, target), sizes, interchange)
         if has_flag(op, "use_forall"):
@@ -239,28 +243,28 @@ def fuse(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     return each(interpreter, op, run)
 
 
-def _fuse_greedily(interpreter: Interpreter, op: Operation, tiled: StructuredOp, loop: LoopOp) -> None:
+def _fuse_greedily(interpreter: Interpreter, op: Operation, tiled: PayloadBlock, loop: PayloadLoops) -> None:
     payload = interpreter.payload
     pending = [payload.block(tiled)]
     while pending:
         block = pending.pop()
         for producer in producers_of(block):
-            known = {payload.block(one): one for one in payload.known if isinstance(one, StructuredOp)}
+            known = {payload.block(one): one for one in payload.known if isinstance(one, PayloadBlock)}
             if producer not in known or payload.loop(loop.loops[-1]).is_ancestor(producer):
                 continue
             try:
                 fused = _fuse_producer(interpreter, op, known[producer], loop)
             except Silenceable:
                 continue
-            pending.append(payload.block(cast("StructuredOp", fused)))
+            pending.append(payload.block(cast("PayloadBlock", fused)))
 
 
 @handles("structured.interchange")
 def interchange(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     permutation = integers_of(op, "iterator_interchange") or []
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        if not isinstance(target, StructuredOp) or target.name != "linalg.generic":
+    def run(target: PayloadItem) -> Results:
+        if not isinstance(target, PayloadBlock) or target.name != "linalg.generic":
             return [[]]
         if not permutation:
             return [[target]]
@@ -278,10 +282,10 @@ def interchange(interpreter: Interpreter, op: Operation) -> list[list[Associated
 
 
 def renewed(
-    interpreter: Interpreter, target: StructuredOp, loops: Sequence[LoopHandle | None], name: str | None = None
-) -> StructuredOp:
+    interpreter: Interpreter, target: PayloadBlock, loops: Sequence[LoopHandle | None], name: str | None = None
+) -> PayloadBlock:
     interpreter.payload.remove(target)
-    new = StructuredOp(
+    new = PayloadBlock(
         name or target.name,
         target.location,
         target.block,
@@ -293,56 +297,40 @@ def renewed(
     return new
 
 
-@handles("structured.generalize")
-def generalize(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        if isinstance(target, InitialOp):
-            target = as_structured(interpreter, op, target)
-        if not isinstance(target, StructuredOp):
-            return [[]]
-        return [[renewed(interpreter, target, target.loops, "linalg.generic")]]
-
-    return each(interpreter, op, run)
+@handles_each("structured.generalize")
+def generalize(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
+    if isinstance(target, PayloadInit):
+        target = as_structured(interpreter, op, target)
+    if not isinstance(target, PayloadBlock):
+        return [[]]
+    return [[renewed(interpreter, target, target.loops, "linalg.generic")]]
 
 
-@handles("structured.decompose")
-def decompose(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+@handles_each("structured.decompose")
+def decompose(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
     """Reduce 2-d convolutions and pools whose window and output have one element along a dimension."""
-
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        if not isinstance(target, StructuredOp):
-            return [[]]
-        if "conv_2d" not in target.name and "pooling" not in target.name:
-            raise interpreter.failure(op, "it has no decomposition into operations of fewer dimensions", target)
-        extents = [1 if loop is None else extent_of(interpreter, loop) for loop in target.loops]
-        kinds = kinds_of(interpreter, target)
-        units = [at for at, extent in enumerate(extents) if extent == 1]
-        if not any(kinds[at] is IterKind.SPATIAL for at in units) or not any(
-            kinds[at] is IterKind.REDUCE for at in units
-        ):
-            raise interpreter.failure(
-                op, "no dimension of the window, with that of the output, has one element", target
-            )
-        row = next(at for at in units if kinds[at] is IterKind.SPATIAL)
-        window = next(at for at in units if kinds[at] is IterKind.REDUCE)
-        loops = [loop for at, loop in enumerate(target.loops) if at not in (row, window)]
-        return [[renewed(interpreter, target, loops, target.name.replace("2d", "1d"))]]
-
-    return each(interpreter, op, run)
+    if not isinstance(target, PayloadBlock):
+        return [[]]
+    if "conv_2d" not in target.name and "pooling" not in target.name:
+        raise interpreter.failure(op, "it has no decomposition into operations of fewer dimensions", target)
+    extents = [1 if loop is None else extent_of(interpreter, loop) for loop in target.loops]
+    kinds = kinds_of(interpreter, target)
+    units = [at for at, extent in enumerate(extents) if extent == 1]
+    if not any(kinds[at] is IterKind.SPATIAL for at in units) or not any(kinds[at] is IterKind.REDUCE for at in units):
+        raise interpreter.failure(op, "no dimension of the window, with that of the output, has one element", target)
+    row = next(at for at in units if kinds[at] is IterKind.SPATIAL)
+    window = next(at for at in units if kinds[at] is IterKind.REDUCE)
+    loops = [loop for at, loop in enumerate(target.loops) if at not in (row, window)]
+    return [[renewed(interpreter, target, loops, target.name.replace("2d", "1d"))]]
 
 
-@handles("structured.convert_to_loops")
-def convert_to_loops(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        structured = as_structured(interpreter, op, target)
-        interpreter.payload.remove(structured)
-        interpreter.payload.block(structured).attributes.pop(ORIGIN, None)
-        made = [
-            interpreter.payload.add_loop("scf.for", [loop], target) for loop in structured.loops if loop is not None
-        ]
-        return [made]
-
-    return each(interpreter, op, run)
+@handles_each("structured.convert_to_loops")
+def convert_to_loops(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
+    structured = as_structured(interpreter, op, target)
+    interpreter.payload.remove(structured)
+    interpreter.payload.block(structured).attributes.pop(ORIGIN, None)
+    made = [interpreter.payload.add_loop("scf.for", [loop], target) for loop in structured.loops if loop is not None]
+    return [made]
 
 
 @handles("structured.split")
@@ -356,7 +344,7 @@ def split(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     if has_flag(op, "multiway"):
         raise CompileError.at(op, f"{op_name(op)}: multiway is not supported")
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         payload = interpreter.payload
         structured = as_structured(interpreter, op, target)
         if not 0 <= dimension < len(structured.loops):
@@ -391,7 +379,7 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     if has_flag(op, "transpose_paddings") and any(cast("Sequence[object]", op.properties["transpose_paddings"])):
         raise CompileError.at(op, f"{op_name(op)}: transpose_paddings is not supported")
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         payload, structured = interpreter.payload, as_structured(interpreter, op, target)
         if any(not 0 <= dimension < len(structured.loops) for dimension in dimensions):
             raise interpreter.failure(op, f"padding dimensions {dimensions} of {len(structured.loops)}", target)
@@ -403,8 +391,8 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
         payload.schedule.pad_einsum(structured.block, padding)
         padded = replace(interpreter, structured)
         reduction = payload.block(padded)
-        pads: list[PayloadOp] = []
-        copies: list[PayloadOp] = []
+        pads: list[PayloadItem] = []
+        copies: list[PayloadItem] = []
         is_after = False
         for block in operations_of(function, BlockOp):
             is_after = is_after or block is reduction
@@ -417,21 +405,17 @@ def pad(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     return each(interpreter, op, run)
 
 
-@handles("structured.convert_conv2d_to_img2col")
-def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
+@handles_each("structured.convert_conv2d_to_img2col")
+def convert_conv2d_to_img2col(interpreter: Interpreter, op: Operation, target: PayloadItem) -> Results:
     """Copy the input, indexed by the convolution's dimensions; the rest is a product."""
-
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
-        payload, structured = interpreter.payload, as_structured(interpreter, op, target)
-        if "conv_2d" not in structured.name:
-            raise interpreter.failure(op, "it is no convolution over two dimensions", target)
-        copy = payload.schedule.reindex(structured.block, ("read", 0))
-        return [
-            [payload.add_structured(copy, None, "linalg.generic", target)],
-            [renewed(interpreter, structured, structured.loops, "linalg.generic")],
-        ]
-
-    return each(interpreter, op, run)
+    payload, structured = interpreter.payload, as_structured(interpreter, op, target)
+    if "conv_2d" not in structured.name:
+        raise interpreter.failure(op, "it is no convolution over two dimensions", target)
+    copy = payload.schedule.reindex(structured.block, ("read", 0))
+    return [
+        [payload.add_structured(copy, None, "linalg.generic", target)],
+        [renewed(interpreter, structured, structured.loops, "linalg.generic")],
+    ]
 
 
 @handles("structured.tile_reduction_using_for")
@@ -439,7 +423,7 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
     """Partial results per position in a tile."""
     sizes = interpreter.sizes(op, "tile_sizes", op.operands[1:])
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         structured = as_structured(interpreter, op, target)
         start = _start_of(interpreter, structured)
         reduced = [at for at, size in enumerate(sizes) if interpreter.number(size)]
@@ -462,7 +446,7 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
     if has_flag(op, "tile_sizes"):
         raise CompileError.at(op, f"{op_name(op)}: num_threads and tile_sizes together are not supported")
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         payload = interpreter.payload
         structured = as_structured(interpreter, op, target)
         reduced = [at for at, count in enumerate(counts) if interpreter.number(count)]
@@ -484,7 +468,7 @@ def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associ
     """Partial results per part."""
     factor, place = integer_of(op, "split_factor", 0), integer_of(op, "insert_split_dimension", 0)
 
-    def run(target: PayloadOp) -> Sequence[Sequence[PayloadOp]]:
+    def run(target: PayloadItem) -> Results:
         structured = as_structured(interpreter, op, target)
         kinds = kinds_of(interpreter, structured)
         reduced = [at for at, kind in enumerate(kinds) if kind is IterKind.REDUCE]
@@ -507,14 +491,14 @@ def split_reduction(interpreter: Interpreter, op: Operation) -> list[list[Associ
 
 
 def _factor(
-    interpreter: Interpreter, target: StructuredOp, loop: LoopHandle, axis: int
-) -> tuple[StructuredOp, StructuredOp]:
+    interpreter: Interpreter, target: PayloadBlock, loop: LoopHandle, axis: int
+) -> tuple[PayloadBlock, PayloadBlock]:
     payload = interpreter.payload
     block = payload.schedule.rfactor(loop, axis)
     made, old = cast("BlockOp", payload.schedule.get(block)), payload.block(target)
     if INIT_ORIGIN in old.attributes:
         made.attributes[INIT_ORIGIN] = old.attributes.pop(INIT_ORIGIN)
-    for one in [one for one in payload.known if isinstance(one, InitialOp) and one.reduction == target.block]:
+    for one in [one for one in payload.known if isinstance(one, PayloadInit) and one.reduction == target.block]:
         payload.remove(one)
     payload.remove(target)
     for name in (ORIGIN,):
@@ -524,17 +508,17 @@ def _factor(
     return partial, combining
 
 
-def _start_of(interpreter: Interpreter, target: StructuredOp) -> list[PayloadOp]:
-    return [one for one in interpreter.payload.known if isinstance(one, InitialOp) and one.reduction == target.block]
+def _start_of(interpreter: Interpreter, target: PayloadBlock) -> list[PayloadItem]:
+    return [one for one in interpreter.payload.known if isinstance(one, PayloadInit) and one.reduction == target.block]
 
 
-def _as_many(op: Operation, found: Sequence[Sequence[PayloadOp]]) -> Sequence[Sequence[PayloadOp]]:
+def _as_many(op: Operation, found: Results) -> Results:
     return list(found)[: len(op.results)]
 
 
 def vectorize_op(
-    interpreter: Interpreter, op: Operation, target: PayloadOp, sizes: Sequence[Size] = ()
-) -> StructuredOp:
+    interpreter: Interpreter, op: Operation, target: PayloadItem, sizes: Sequence[Size] = ()
+) -> PayloadBlock:
     """Turn the innermost parallel dimension into lanes."""
     payload, schedule = interpreter.payload, interpreter.payload.schedule
     structured = as_structured(interpreter, op, target)
@@ -573,8 +557,8 @@ def _lanes(extent: int) -> int:
 
 
 def _vectorize_reduction(
-    interpreter: Interpreter, op: Operation, target: StructuredOp, extents: Sequence[int | None]
-) -> StructuredOp:
+    interpreter: Interpreter, op: Operation, target: PayloadBlock, extents: Sequence[int | None]
+) -> PayloadBlock:
     schedule = interpreter.payload.schedule
     loops = [(loop, extent) for loop, extent in zip(target.loops, extents, strict=True) if loop is not None]
     if not loops or max(extent or 0 for _, extent in loops) == 1:
@@ -595,7 +579,7 @@ def _vectorize_reduction(
 def vectorize(interpreter: Interpreter, op: Operation) -> list[list[Associated]]:
     sizes = interpreter.sizes(op, "static_vector_sizes", op.operands[1:])
 
-    def run(target: PayloadOp) -> None:
+    def run(target: PayloadItem) -> None:
         vectorize_op(interpreter, op, target, sizes)
 
     return each(interpreter, op, run)
@@ -610,7 +594,7 @@ def vectorize_children(interpreter: Interpreter, op: Operation) -> list[list[Ass
     interpreter.consume(op)
     for target in targets:
         for one in interpreter.payload.inside(target):
-            if isinstance(one, StructuredOp):
+            if isinstance(one, PayloadBlock):
                 try:
                     with interpreter.payload.undone_on_error():
                         vectorize_op(interpreter, op, one)

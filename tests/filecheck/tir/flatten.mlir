@@ -120,3 +120,29 @@ func.func @global(%X: memref<2x2xf32>) attributes {tir.function} {
 }
 // CHECK:         "memref.global"() <{{{.*}}type = memref<4xf32>, initial_value = dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>
 // CHECK:         memref.get_global @weights : memref<4xf32>
+
+// -----
+
+// Aligned rows of dynamic extents: 40 elements apart, and m + (8 - m) mod 32.
+
+func.func @aligned(%A: memref<?x?xf32>, %n: index, %m: index) {
+  %T = memref.alloc(%n, %m) {tir.storage_align = [[0, 32, 8]]} : memref<?x?xf32>
+  %U = memref.alloc(%n) {tir.storage_align = [[0, 32, 8]]} : memref<?x10xf32>
+  tir.for %i in %n {
+    tir.for %j in %m {
+      %a = memref.load %A[%i, %j] : memref<?x?xf32>
+      memref.store %a, %T[%i, %j] : memref<?x?xf32>
+      memref.store %a, %U[%i, %j] : memref<?x10xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: func.func @aligned
+// CHECK:         %[[STRIDE:\w+]] = affine.apply affine_map<(d0) -> ((d0 + (((d0 * -1) + 8) mod 32)))> (%m)
+// CHECK:         %[[SIZE:\w+]] = arith.muli %n, %[[STRIDE]] : index
+// CHECK:         %T = memref.alloc(%[[SIZE]])
+// CHECK:         %[[SIZE_U:\w+]] = affine.apply affine_map<(d0) -> ((d0 * 40))> (%n)
+// CHECK:         %U = memref.alloc(%[[SIZE_U]])
+// CHECK:         %[[ROW:\w+]] = arith.muli %i, %{{\w+}} : index
+// CHECK:         tir.for %j in %m
+// CHECK:           affine.apply affine_map<(d0, d1) -> ((d0 + (d1 * 40)))> (%j, %i)

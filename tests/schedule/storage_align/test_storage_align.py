@@ -65,7 +65,7 @@ def test_2_temporaries() -> None:
 
 @pytest.mark.parametrize("tiled", [True, False])
 def test_extents_that_calls_tell(tiled: bool) -> None:
-    """Tiles have rows that are apart as asked; all of it, whose size is a call's, stays as it is."""
+    """Rows of tiles, and of all of it, whose size is a call's, are apart as asked."""
     n = te.var("n")
     A = te.placeholder((n, n), name="A")
     T = te.compute((n, n), lambda i, j: A[i, j] + 1, name="T")
@@ -78,9 +78,10 @@ def test_extents_that_calls_tell(tiled: bool) -> None:
     sch.storage_align("T", 0, 0, 8, 1)
     library = weft.build(sch.mod)
     assert ("[36 x float]" in library.get_source("ll")) == tiled  # 4 rows, 9 apart
-    a, c = np.arange(49, dtype=np.float32).reshape(7, 7), np.zeros((7, 7), np.float32)
-    library["f"](a, c)
-    assert np.array_equal(c, (a + 1) * 2)
+    for extent in (1, 7, 8, 9, 10):
+        a, c = np.arange(extent**2, dtype=np.float32).reshape(extent, extent), np.zeros((extent, extent), np.float32)
+        library["f"](a, c)
+        assert np.array_equal(c, (a + 1) * 2)
 
 
 @pytest.mark.parametrize("axis", [1, -1, 2, -3])

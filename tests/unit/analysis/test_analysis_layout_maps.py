@@ -44,8 +44,8 @@ def holds(piece: Piece, layout: LayoutMap, point: Sequence[int], symbols: Mappin
     inside = all(span is None or span[0] <= v <= span[1] for v, span in zip(point, piece.spans, strict=True))
     return (
         inside
-        and all(index.evaluate(values.__getitem__) >= 0 for index in piece.positives)
-        and all(index.evaluate(values.__getitem__) == 0 for index in piece.zeros)
+        and all(index.evaluate(values.__getitem__) >= 0 for index in piece.inequalities)
+        and all(index.evaluate(values.__getitem__) == 0 for index in piece.equalities)
     )
 
 

@@ -42,18 +42,20 @@ class Question:
     def __init__(self, seed: int, high: int | None = HIGH) -> None:
         draw = random.Random(seed)
         self.values = VALUES[: draw.randint(2, 3)]
-        self.zeros = [random_index(draw, self.values) for _ in range(draw.randint(0, 2))]
-        self.positives = [random_index(draw, self.values) for _ in range(draw.randint(1, 3))]
+        self.equalities = [random_index(draw, self.values) for _ in range(draw.randint(0, 2))]
+        self.inequalities = [random_index(draw, self.values) for _ in range(draw.randint(1, 3))]
         self.system = System()
         for value in self.values:
             self.system.declare(value, 0, high)
-        for index in self.zeros:
-            self.system.zeros.append(self.system.row(index, lambda v: v))
-        for index in self.positives:
-            self.system.positives.append(self.system.row(index, lambda v: v))
+        for index in self.equalities:
+            self.system.equalities.append(self.system.row(index, lambda v: v))
+        for index in self.inequalities:
+            self.system.inequalities.append(self.system.row(index, lambda v: v))
 
     def holds(self, point: dict[SSAValue, int]) -> bool:
-        return all(evaluate(i, point) == 0 for i in self.zeros) and all(evaluate(i, point) >= 0 for i in self.positives)
+        return all(evaluate(i, point) == 0 for i in self.equalities) and all(
+            evaluate(i, point) >= 0 for i in self.inequalities
+        )
 
     def solutions(self) -> list[dict[SSAValue, int]]:
         points = itertools.product(range(HIGH + 1), repeat=len(self.values))
@@ -122,11 +124,11 @@ def test_rows_with_a_common_factor():
     """isl's lexmin calls this set empty unless the rows are reduced first."""
     a, q, n, b = range(4)
     system = System(bounds={variable: (0, None) for variable in range(4)})
-    system.zeros.append(Row({a: -2, q: 6}, 0))
-    system.positives += [Row({n: 1, b: -1}, -1), Row({n: 1, a: -1}, -1), Row({a: 1, q: -3}, 0)]
-    system.positives += [Row({a: -1, q: 3}, 2), Row({a: 1, b: -1}, -1)]
+    system.equalities.append(Row({a: -2, q: 6}, 0))
+    system.inequalities += [Row({n: 1, b: -1}, -1), Row({n: 1, a: -1}, -1), Row({a: 1, q: -3}, 0)]
+    system.inequalities += [Row({a: -1, q: 3}, 2), Row({a: 1, b: -1}, -1)]
     assert system.find_candidate() == {a: 3, q: 1, n: 4, b: 0}
-    system.zeros.append(Row({a: 2, b: 2}, -7))  # no integers
+    system.equalities.append(Row({a: 2, b: 2}, -7))  # no integers
     assert system.is_empty() and system.find_candidate() is None
 
 
@@ -136,7 +138,7 @@ def test_equal_quotients_share_a_variable():
         system.declare(value, 0, 99)
     f = Index.of(VALUES[0]) * 2 + Index.of(VALUES[1])
     rows = [system.row(index, lambda v: v) for index in (f // 7, f % 7, (f // 7) * 3)]
-    assert len(system.positives) == 2
+    assert len(system.inequalities) == 2
     assert rows[2].terms == {variable: 3 * factor for variable, factor in rows[0].terms.items()}
 
 
@@ -158,7 +160,7 @@ def test_values_are_described_once(kind: type[arith.MuliOp | arith.MinSIOp]):
 
 
 def test_a_spent_budget_is_not_an_answer(monkeypatch: pytest.MonkeyPatch):
-    question = next(q for q in map(Question, range(99)) if len(q.zeros) == 2 and q.solutions())
+    question = next(q for q in map(Question, range(99)) if len(q.equalities) == 2 and q.solutions())
     monkeypatch.setattr(sets, "BUDGET", 1)
     with pytest.raises(NotProved, match="needs more than 1 isl operations"):
         question.system.is_empty()

@@ -134,6 +134,23 @@ def test_a_compiler_that_does_not_end(
     pytest.fail(f"process {child} still runs")
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the time of processes is read from /proc")
+@pytest.mark.parametrize("is_busy", [True, False])
+def test_the_limit_is_processor_time(is_busy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler that waits for longer than the limit ends by itself; a busy one, also in a child, is ended."""
+    monkeypatch.setattr(c_compiler, "LEAST_SECONDS", 0.3)
+    monkeypatch.setattr(c_compiler, "_WAITING", 1e9 if is_busy else 100)
+    command = "while :; do :; done" if is_busy else "sleep 0.6; exit 3"
+    compile_ = ["sh", "-c", f"({command})"]
+    if is_busy:
+        with pytest.raises(
+            weft.CompileError, match=r"it fails: sh was ended after 0 s, the limit for 0 bytes of input"
+        ):
+            c_compiler.finished(compile_, "it fails")
+    else:
+        assert c_compiler.finished(compile_, "it fails") == (3, "")
+
+
 @pytest.mark.parametrize("command", ["no-such-file", "no\0name"])
 def test_a_compiler_that_cannot_be_started(command: str, tmp_path: Path) -> None:
     with pytest.raises(weft.CompileError, match="cannot be started"):
