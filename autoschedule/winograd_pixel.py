@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
-from xdsl.dialects import arith, memref, scf
+from xdsl.dialects import arith, math, memref, scf
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, MemRefType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -205,7 +205,7 @@ class _Forms:
         iterators = dict(zip(write.indices, place, strict=True))
         if set(iterators) != {Index.of(variable) for variable in block.iter_vars}:
             raise _NotLinear
-        known = {variable: iterators[Index.of(variable)] for variable in block.iter_vars}
+        known: dict[SSAValue, Index] = {variable: iterators[Index.of(variable)] for variable in block.iter_vars}
         return self._of_value(cast("memref.StoreOp", write.op).value, known)
 
     def _of_value(self, value: SSAValue, known: Mapping[SSAValue, Index]) -> _Form:
@@ -315,8 +315,9 @@ class _Builder:
         image = memref.LoadOp.get(self.source, values_in(body, (n_, rb_, h + rh, w + rw, rc_)))
         weight = memref.LoadOp.get(weights, values_in(body, (b_, rb_, rh, rw, rc_, f_)))
         product, old = arith.MulfOp(image.res, weight.res), memref.LoadOp.get(result.buffer, places)
-        (update,) = self.stages.products.updates or ()
-        total = arith.AddfOp(old.res, product.result, cast("arith.AddfOp", update.store.value.owner).fastmath)
+        like = cast("memref.StoreOp", self.stages.products.writes[0].op).value.owner
+        flags = like.properties["fastmath"] if isinstance(like, arith.AddfOp | math.FmaOp) else None
+        total = arith.AddfOp(old.res, product.result, cast("arith.FastMathFlagsAttr | None", flags))
         body.add_ops([image, weight, product, old, total, memref.StoreOp.get(total, result.buffer, places)])
         return nest
 

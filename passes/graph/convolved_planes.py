@@ -35,7 +35,7 @@ def _in_planes(target: Target, op: Operation) -> Replacement:
 
     Applies to constant weights whose planes have 3 x 3 elements, with stride and dilation 1 in a plane, if minimal
     filtering of planes saves more than the copies of the planes cost. Symbolic extents count as
-    `fitted.SYMBOLIC_PIXELS`, a symbolic batch as one volume.
+    `fitted.SYMBOLIC_PIXELS`, a symbolic batch as one volume. A symbolic depth is that of the result as well.
     """
     if not isinstance(op, Operator) or not isinstance(op.operands[1].owner, ConstantOp):
         return None
@@ -54,6 +54,8 @@ def _in_planes(target: Target, op: Operation) -> Replacement:
     filters, depth, *extents = result[1:]
     if not isinstance(channels, int) or not isinstance(filters, int):
         return None
+    if not isinstance(depth, int) and (of_depth.stride != 1 or depth != data[2]):
+        return None  # planes would be proved to be in the volume by conditions of each call only
     stacked, images = channels * of_depth.size, (batch if isinstance(batch, int) else 1) * counted(depth)
     lanes = min(target.vector_bytes // bytes_of(type_of(op.results[0]).element_type), fitted.BLOCK_LANES)
     if lanes == 1 or stacked % fitted.BLOCK_LANES or filters % lanes:
