@@ -53,20 +53,25 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _with_defaults(reference: Callable[..., Any], definition: Callable[..., Any]) -> Callable[..., Any]:
     """A function of the parameters of `definition` that passes those that `reference` names."""
-    parameters = signature(definition).parameters
+    parameters = {name: p.default for name, p in signature(definition).parameters.items() if name != "name"}
     own = signature(reference).parameters.values()
     if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own):
         return reference
-    takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in own)
-    names = [name for name in parameters if name != "name"]
+    names, takes_all = [*parameters], any(parameter.kind is Parameter.VAR_KEYWORD for parameter in own)
     wanted = names if takes_all else [parameter.name for parameter in own if parameter.name in parameters]
-    defaults = {name: parameters[name].default for name in names}
-    defaults = {name: default for name, default in defaults.items() if default is not Parameter.empty}
+    defaults = {name: default for name, default in parameters.items() if default is not Parameter.empty}
+    rest = [{name: defaults[name] for name in names[count:] if name in defaults} for count in range(len(names) + 1)]
 
     @wraps(reference)
     def called(*operands: Any, **attributes: Any) -> Any:
-        given = {**defaults, **dict(zip(names, operands, strict=False)), **attributes}
-        return reference(**{name: given[name] for name in wanted if name in given})
+        more = {**rest[min(len(operands), len(names))], **attributes}
+        if wanted == names and not takes_all:
+            return reference(*operands, **more)
+        if len(operands) > len(names) or not attributes.keys() <= parameters.keys():
+            given = [str(len(operands)), *attributes]
+            raise TypeError(f"{definition.__name__}() takes {', '.join(names)}, got {', '.join(given)}")
+        more |= dict(zip(names, operands, strict=False))
+        return reference(**{name: more[name] for name in wanted if name in more})
 
     return called
 
