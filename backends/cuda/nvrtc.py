@@ -43,20 +43,18 @@ def supported_architectures() -> tuple[str, ...]:
     return tuple(f"sm_{number}" for number in list(numbers)[:count])
 
 
-def compile_cubin(text: str, architecture: str, name: str = "weft.cu") -> bytes:
+def compile_cubin(text: str, architecture: str) -> bytes:
     """Machine code for an architecture such as `sm_90`. Raises `MissingCompilerError`, and `CompileError` with NVRTC's
     log."""
-    return compile_program(text, architecture, name, "CUBIN")[0]
+    return compile_program(text, architecture, "CUBIN")[0]
 
 
-def compile_ptx(text: str, architecture: str, name: str = "weft.cu") -> str:
+def compile_ptx(text: str, architecture: str) -> str:
     """Raises as `compile_cubin` does."""
-    return compile_program(text, architecture, name, "PTX")[0].rstrip(b"\0").decode()
+    return compile_program(text, architecture, "PTX")[0].rstrip(b"\0").decode()
 
 
-def compile_program(
-    text: str, architecture: str, name: str, form: str, options: tuple[str, ...] = ()
-) -> tuple[bytes, str]:
+def compile_program(text: str, architecture: str, form: str, options: tuple[str, ...] = ()) -> tuple[bytes, str]:
     """Returns the "CUBIN" or "PTX", and the log. Raises as `compile_cubin` does."""
     nvrtc = _nvrtc()
     if architecture.rstrip("af") not in supported_architectures():
@@ -64,9 +62,7 @@ def compile_program(
         raise CompileError(f"the installed NVRTC does not compile for {architecture} (it does for {known})")
     virtual = architecture.replace("sm_", "compute_") if form == "PTX" else architecture
     options = (f"--gpu-architecture={virtual}", *_OPTIONS, *options)
-    program = _check(
-        nvrtc.nvrtcCreateProgram(text.encode(), name.encode(), 0, [], []), "NVRTC cannot create the program"
-    )
+    program = _check(nvrtc.nvrtcCreateProgram(text.encode(), b"weft.cu", 0, [], []), "NVRTC cannot create the program")
     try:
         answer = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
         _check(answer, f"NVRTC refuses the program for {architecture}", _log(program))

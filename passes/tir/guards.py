@@ -11,10 +11,11 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from weft.analysis.accesses import loop_with_variable
+from weft.analysis.accesses import Conditions, loop_with_variable
 from weft.analysis.block_scopes import ancestors
 from weft.analysis.index import Index, RangeOf
 from weft.analysis.integer_ranges import assumptions_about
+from weft.analysis.questions import add_domain
 from weft.analysis.sets import NotProved, System
 from weft.dialects.integer_arith import constant_integer
 from weft.dialects.tir import ForOp
@@ -114,12 +115,9 @@ def _follows_from_assumptions(index: Index, ranges: RangeOf) -> bool:
         system.declare(value, *ranges(value))
         return value
 
-    for value in dict.fromkeys(index.values()):
-        loop = loop_with_variable(value)
-        if loop is not None and loop.dynamic_extent is not None:
-            extent = system.row(Index.of(loop.dynamic_extent), naming)
-            system.less(system.row(Index({value: 1}), naming), extent)
-    system.inequalities.append(system.row(-index - 1, naming))
+    loops = [loop for value in dict.fromkeys(index.values()) if (loop := loop_with_variable(value)) is not None]
+    dynamic = [loop for loop in loops if loop.dynamic_extent is not None]
+    add_domain(system, dynamic, Conditions((-index - 1,)), naming)
     if system.choices > _MOST_CHOICES:
         return False
     try:

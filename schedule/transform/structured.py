@@ -424,14 +424,10 @@ def tile_reduction_using_for(interpreter: Interpreter, op: Operation) -> list[li
     sizes = interpreter.sizes(op, "tile_sizes", op.operands[1:])
 
     def run(target: PayloadItem) -> Results:
-        structured = as_structured(interpreter, op, target)
+        structured, reduced = _tiled_reduction(interpreter, op, target, sizes)
         start = _start_of(interpreter, structured)
-        reduced = [at for at, size in enumerate(sizes) if interpreter.number(size)]
-        kinds = kinds_of(interpreter, structured)
-        if len(reduced) != 1 or kinds[reduced[0]] is not IterKind.REDUCE:
-            raise interpreter.failure(op, "one dimension is tiled, a reduction", target)
         tiled, loops = tile(interpreter, op, structured, sizes)
-        partial, combining = _factor(interpreter, tiled, loop_of(interpreter, tiled, reduced[0]), -1)
+        partial, combining = _factor(interpreter, tiled, loop_of(interpreter, tiled, reduced), -1)
         outer = interpreter.payload.add_loop("scf.for", loops, target)
         fills = [*start, *_start_of(interpreter, partial)][-1:]
         return _as_many(op, [fills, [partial], [combining], [outer]])
@@ -448,11 +444,7 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
 
     def run(target: PayloadItem) -> Results:
         payload = interpreter.payload
-        structured = as_structured(interpreter, op, target)
-        reduced = [at for at, count in enumerate(counts) if interpreter.number(count)]
-        kinds = kinds_of(interpreter, structured)
-        if len(reduced) != 1 or reduced[0] >= len(kinds) or kinds[reduced[0]] is not IterKind.REDUCE:
-            raise interpreter.failure(op, "one dimension is tiled, a reduction", target)
+        structured, _ = _tiled_reduction(interpreter, op, target, counts)
         tiled, (part,) = tile(interpreter, op, structured, counts, counted=True)
         partial, combining = _factor(interpreter, tiled, part, -1)
         payload.schedule.parallel(part)
@@ -461,6 +453,17 @@ def tile_reduction_using_forall(interpreter: Interpreter, op: Operation) -> list
         return _as_many(op, [_start_of(interpreter, partial), [partial], [combining], [loop]])
 
     return each(interpreter, op, run)
+
+
+def _tiled_reduction(
+    interpreter: Interpreter, op: Operation, target: PayloadItem, numbers: Sequence[Size]
+) -> tuple[PayloadBlock, int]:
+    """The block, and the only dimension with a number other than 0."""
+    structured = as_structured(interpreter, op, target)
+    kinds, tiled = kinds_of(interpreter, structured), [at for at, n in enumerate(numbers) if interpreter.number(n)]
+    if len(tiled) != 1 or tiled[0] >= len(kinds) or kinds[tiled[0]] is not IterKind.REDUCE:
+        raise interpreter.failure(op, "one dimension is tiled, a reduction", target)
+    return structured, tiled[0]
 
 
 @handles("structured.split_reduction")

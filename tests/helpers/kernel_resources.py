@@ -19,7 +19,7 @@ class KernelResources:
 
 def resource_usage(text: str, architecture: str) -> dict[str, KernelResources]:
     """The resources of each kernel of a text."""
-    log = compile_program(text, architecture, "weft.cu", "CUBIN", ("--ptxas-options=-v",))[1]
+    log = compile_program(text, architecture, "CUBIN", ("--ptxas-options=-v",))[1]
     found: dict[str, KernelResources] = {}
     for part in re.split(r"Compiling entry function ", log)[1:]:
         name = re.match(r"'([^']+)'", part)

@@ -413,6 +413,22 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
 
 // -----
 
+// A tile of a dimension that does not exist as a partial reduction.
+func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-note@+1 {{payload op}}
+  %D = linalg.matmul ins(%A, %B : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  %E = linalg.add ins(%D, %A : tensor<8x8xf32>, tensor<8x8xf32>) outs(%C : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %E : tensor<8x8xf32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %mm = transform.structured.match ops{["linalg.matmul"]} in %root : (!transform.any_op) -> !transform.any_op
+  // expected-error@+1 {{transform.structured.tile_reduction_using_for on linalg.matmul: one dimension is tiled, a reduction}}
+  %a, %b, %c, %d = transform.structured.tile_reduction_using_for %mm by tile_sizes = [0, 0, 0, 4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
+  transform.yield
+}
+
+// -----
+
 // An op that is no convolution.
 func.func @f(%A: tensor<8x8xf32>, %B: tensor<8x8xf32>, %C: tensor<8x8xf32>) -> tensor<8x8xf32> {
   // expected-note@+1 {{payload op}}

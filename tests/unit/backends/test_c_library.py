@@ -94,24 +94,17 @@ wait
 
 
 @pytest.mark.skipif(os.name != "posix", reason="compilers have process groups on POSIX systems")
-@pytest.mark.parametrize(
-    ("way", "load", "seconds"), [("too slow", 2.0, 0), ("too slow", 10.0, 1), ("interrupted", 0.0, 0)]
-)
-def test_a_compiler_that_does_not_end(
-    way: str, load: float, seconds: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is ended with the processes that it started, after a time that its input and the load of the machine explain,
-    or by Ctrl-C."""
+@pytest.mark.parametrize("way", ["too slow", "interrupted"])
+def test_a_compiler_that_does_not_end(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is ended with the processes that it started, after a time that its input explains or by Ctrl-C."""
     (tmp_path / "cc").write_text(SLOW_COMPILER.format(pid=tmp_path / "pid"))
     (tmp_path / "cc").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(c_compiler, "_C_COMPILERS", ("cc",))
     if way == "too slow":
-        monkeypatch.setattr(c_compiler, "LEAST_SECONDS", 0.4)
+        monkeypatch.setattr(c_compiler, "LEAST_SECONDS", 0.2)
         monkeypatch.setattr(c_compiler, "BYTES_A_SECOND", 1 << 20)
-        monkeypatch.setattr(os, "cpu_count", lambda: 4)
-        monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
-        message = rf"refuses the source slow\.c: cc was ended after {seconds} s, the limit for \d+ bytes of input"
+        message = r"refuses the source slow\.c: cc was ended after 0 s, the limit for \d+ bytes of input"
         with pytest.raises(weft.CompileError, match=message):
             c_compiler.compile_source("int one;", tmp_path, "slow", ())
     else:
