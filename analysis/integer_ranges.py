@@ -315,11 +315,10 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
     """Two reads of one extent are assumed equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
     for op in _top_of(entry):
-        kind = type(op)
-        if kind is AssumeOp:
+        if isinstance(op, AssumeOp):
             yield assumption_of(op)
             continue
-        if kind not in _GIVES_EXTENTS:
+        if type(op) not in _GIVES_EXTENTS:
             continue
         for buffer, dimension, value in _extents_given_by(op):
             first = extents.setdefault((buffer, dimension), value)
