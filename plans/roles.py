@@ -95,8 +95,10 @@ def contraction_roles(pattern: BlockPattern) -> ContractionRoles | None:
     (left,) = (factor for factor in pattern.factors if factor is not right)
     outer = [v for v in pattern.spatial if v is not column]
     rows = [v for v in outer if v not in right.iterators]
-    enough = fitted.TILED_ROWS if is_constant(right.buffer) else fitted.PACKED_ROWS
-    row = max((v for v in rows if v in left.iterators), key=lambda v: _rows(pattern, v, enough), default=None)
+    candidates = [v for v in rows if v in left.iterators]
+    is_packed = len(candidates) > 1 and is_constant(right.buffer)
+    enough = fitted.TILED_ROWS if is_packed else fitted.PACKED_ROWS
+    row = max(candidates, key=lambda v: _rows(pattern, v, enough), default=None)
     at = {v: place for place, v in enumerate(pattern.block.iter_vars)}
     left_factor = _factor(pattern, left, row)
     right_factor = _factor(pattern, right, column)
