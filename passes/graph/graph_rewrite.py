@@ -85,7 +85,7 @@ class GraphRewritePass(ModulePass):
     | `norms` | recognise layer norm, rms norm, softmax, log softmax, logsumexp; fold scale and shift into a norm |
     | `attention` | recognise softmax(q k^T * scale + mask) v; a constant mask may be the causal one |
     | `recurrent` | data of recurrent networks are multiplied by their weights as one matrix |
-    | `pools` | maxima of boxes are maxima over depth of maxima of rectangles |
+    | `pools` | maxima of boxes, and of dense rectangles, are computed one axis after the other |
     | `casts` | drop casts to float32 around an operator that computes in float32 by itself |
     | `reshapes`, `transposes` | move them after elementwise operators, where they cancel; products read transposed |
     | `scales` | fold scales and batch norms of a product into its constant weights and one term |

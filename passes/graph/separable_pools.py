@@ -29,7 +29,7 @@ def _max_of_rectangles(op: Operation) -> Replacement:
         return None
 
     flat = made("reshape", [data], newshape=DimsAttr((batch, channels * depth, *sizes[2:]))).results[0]
-    ceil_mode = arguments["ceil_mode"]
+    ceil_mode = bool(arguments["ceil_mode"])
     rectangles = _pooled(flat, *windows[:2], ceil_mode=ceil_mode)
     columns = [extent for extent in extents_of(rectangles)[2:] if isinstance(extent, int)]
     stacked = made("reshape", [rectangles], newshape=DimsAttr((batch, channels, depth, prod(columns)))).results[0]
@@ -49,7 +49,7 @@ def _max_of_rows(op: Operation) -> Replacement:
     # The elements that the two steps read for each result, and the store of the first step.
     if rows.size * columns.size <= rows.size * columns.stride + columns.size + _STORED:
         return None
-    ceil_mode = arguments["ceil_mode"]
+    ceil_mode = bool(arguments["ceil_mode"])
     return _pooled(_pooled(op.operands[0], rows, _ONE, ceil_mode=ceil_mode), _ONE, columns, ceil_mode=ceil_mode)
 
 
