@@ -119,8 +119,7 @@ def panels_together(panels: int | None, panel_bytes: int | None, cache_bytes: in
     most = min(most, max(panels // threads, 1))
 
     def busy(together: int) -> float:
-        """Panels of all threads, divided by what they would be if each had those of the busiest; the last part is
-        smaller."""
+        """Panels, divided by the number of threads and the panels of the busiest one. The last part is smaller."""
         return round(panels / (threads * min(together * ceil(ceil(panels / together) / threads), panels)), 1)
 
     return max(range(most, 0, -1), key=busy)

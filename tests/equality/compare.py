@@ -1,5 +1,5 @@
 """Compare two recordings of `record.py`: one line for each test or row that changed, with the kinds of
-change: "trace" (of a default schedule), "code", "result" (of a row).
+change: "trace" (of a default schedule), "code", "result" (of a row), "runtime" (calls from Python, threads).
 
     .venv/bin/python tests/equality/compare.py BASE HEAD [--lines N] [--only TEXT]
 
@@ -20,6 +20,9 @@ from pathlib import Path
 CHANGES = {"schedule": "trace", "result": "result", "llvm": "code", "c": "code"}
 """The kind of a text -> the change that is reported if it differs: the trace of a default schedule, generated code, or
 a digest of results."""
+
+_RUNTIME = re.compile(r"(?m)^define .*@weft_(call|parallel_for)\(")
+"""In code that a process compiles once, of which any label may have a copy."""
 
 Recording = dict[str, Counter[tuple[str, str]]]
 """Label -> the kinds and digests of its texts."""
@@ -52,23 +55,23 @@ def _normal(folder: Path, digest: str) -> str:
     return re.sub(r"(?m)(?<=%)[\w.]+|^[\w.]+(?=:)", lambda name: numbers.setdefault(name[0], f"v{len(numbers)}"), text)
 
 
-def texts_of(folder: Path, texts: Counter[tuple[str, str]], change: str) -> Counter[str]:
-    """The normalised texts of a label whose kind belongs to a change of `CHANGES`."""
-    found: Counter[str] = Counter()
+def texts_of(folder: Path, texts: Counter[tuple[str, str]]) -> dict[str, Counter[str]]:
+    """The changes that a label may have -> its normalised texts."""
+    found: dict[str, Counter[str]] = {change: Counter() for change in (*CHANGES.values(), "runtime")}
     for (kind, digest), count in texts.items():
-        if CHANGES.get(kind, "code") == change:
-            found[_normal(folder, digest)] += count
+        text = _normal(folder, digest)
+        found["runtime" if _RUNTIME.search(text) else CHANGES.get(kind, "code")][text] += count
     return found
 
 
 def changes(base: Path, old: Counter[tuple[str, str]], head: Path, new: Counter[tuple[str, str]]) -> dict[str, str]:
     """The kinds of change of a label -> a unified diff of the first texts that differ."""
     found: dict[str, str] = {}
-    for change in dict.fromkeys(CHANGES.values()):
-        before, after = texts_of(base, old, change), texts_of(head, new, change)
-        if before != after:
-            gone, made = sorted((before - after).elements()), sorted((after - before).elements())
-            pairs = next(zip_longest(gone, made, fillvalue=""))
+    before, after = texts_of(base, old), texts_of(head, new)
+    for change in before:
+        if before[change] != after[change]:
+            gone, made = before[change] - after[change], after[change] - before[change]
+            pairs = next(zip_longest(sorted(gone.elements()), sorted(made.elements()), fillvalue=""))
             lines = unified_diff(*(text.splitlines() for text in pairs), change, change, n=1, lineterm="")
             found[change] = "\n".join(f"    {line[:200]}" for line in lines)
     return found
