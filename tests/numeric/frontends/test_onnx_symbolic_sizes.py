@@ -415,3 +415,18 @@ def test_operands_of_at_most_one_element_along_an_axis_are_repeated() -> None:
     np.testing.assert_array_equal(added(data(3, 4), data(5, 4)), data(5, 4) + data(3, 4)[:1])
     with pytest.raises(ValueError, match=r"n must be at least 1 unless m is 0, got 0"):
         added(data(0, 4), data(5, 4))
+
+
+@pytest.mark.parametrize("right", ["1,4,16,t", "b,1,16,t", "1,1,16,t", "1,t,16"])
+def test_products_with_one_matrix_for_a_batch(right: str) -> None:
+    """Relative positions of attention; the copy with padded columns has no dimension for the batch of one."""
+    multiply = built(f"""main (float[b,4,s,16] x, float[{right}] y) => (float[p,q,r,u] z) {{
+        {"w = Transpose <perm: ints = [0, 2, 1]> (y)" if right == "1,t,16" else "w = Identity (y)"}
+        z = MatMul (x, w)
+    }}""")
+    rng = np.random.default_rng(0)
+    for b, s, t in ((2, 5, 7), (1, 1, 1), (3, 33, 70)):
+        sizes = [{"b": b, "t": t}.get(extent) or int(extent) for extent in right.split(",")]
+        x, y = (rng.normal(size=shape).astype("float32") for shape in ((b, 4, s, 16), sizes))
+        w = y.transpose(0, 2, 1) if right == "1,t,16" else y
+        np.testing.assert_allclose(multiply(x, y), x @ w, rtol=1e-4, atol=1e-5)
