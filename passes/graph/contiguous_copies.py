@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import MemRefType, NoneAttr, TensorType
+from xdsl.dialects.builtin import IndexType, MemRefType, NoneAttr, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 
@@ -67,20 +67,24 @@ class ContiguousCopies:
         if callee not in self._nests:
             self._nests[callee] = _copy_nests(callee)
         nests = self._nests[callee]
-        given = [known_shape(value) for value in (*call.operands, *call.results)]
+        passed = call.passed_extents
+        numbers: list[Sequence[KnownExtent]] = [()] * len(passed)
+        given = [*map(known_shape, call.operands), *numbers, *map(known_shape, call.results)]
         shapes = [shape for shape in given if shape is not None]
         if len(nests) != len(call.results) or len(shapes) < len(given):
             return ()
-        extents = _extents_of_dimensions(callee, shapes)
+        parameters = callee.args[len(call.operands) : len(call.operands) + len(passed)]
+        extents = _extents_of_dimensions(callee, shapes, dict(zip(parameters, passed, strict=True)))
         found = [] if extents is None else [nest.copied(shapes, extents) for nest in nests]
         return found if all(found) else ()
 
 
 def _extents_of_dimensions(
-    function: FuncOp, shapes: Sequence[Sequence[KnownExtent]]
+    function: FuncOp, shapes: Sequence[Sequence[KnownExtent]], passed: Mapping[SSAValue, KnownExtent]
 ) -> Mapping[SSAValue, KnownExtent] | None:
-    """Returns None for shapes that the function does not accept."""
-    extents: dict[SSAValue, KnownExtent] = {}
+    """`shapes` of all parameters, and the values of those that are numbers. Returns None for shapes that the function
+    does not accept."""
+    extents = dict(passed)
     for op in operations_in(function):
         if isinstance(op, memref.DimOp):
             dimension = constant_integer(op.index)
@@ -191,10 +195,10 @@ def _by_quotient(atom: ExtentOperation) -> KnownExtent:
         return choose(atom.kind, left, right)
     quotient = divide("floordiv", left, right)
     match left:
-        case Expression(terms=(((ExtentOperation(kind="floordiv", left=inner, right=int(by)),), 1),)) if (
-            isinstance(right, int) and by > 0 and right > 0
+        case Expression(terms=(((ExtentOperation(kind="floordiv", left=inner, right=by),), 1),)) if (
+            is_not_negative(by) and is_not_negative(right)  # no loop runs if an extent is 0
         ):
-            quotient = divide("floordiv", inner, by * right)
+            quotient = divide("floordiv", inner, multiply(by, right))
         case _:
             pass
     return quotient if atom.kind == "floordiv" else subtract(left, multiply(quotient, right))
@@ -226,7 +230,10 @@ def _copy_nests(function: FuncOp) -> Sequence[_CopyNest]:
     """Returns one copy per result, or nothing if the function does anything else."""
     if len(function.body.blocks) != 1 or function.function_type.outputs.data:
         return ()
-    if not all(isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr) for t in function.function_type.inputs):
+    types = function.function_type.inputs
+    if not all(
+        isinstance(t, IndexType) or (isinstance(t, MemRefType) and isinstance(t.layout, NoneAttr)) for t in types
+    ):
         return ()
     accesses = 0
     for op in operations_in(function):
