@@ -216,7 +216,8 @@ def contraction_plan(
     ways = 1 << (target.processor.l1_ways.bit_length() - 1)  # divides panels, unlike the 12 ways of a Zen 5
     if pack_right:
         at = None if ahead else (loops.part or [loops.panels])[0]
-        staged.append(_packed(right, at, tile.columns, tile.lanes, ways, is_left=False, padded=padded))
+        factor = right.padded() if padded else right
+        staged.append(_packed(factor, at, tile.columns, tile.lanes, ways, is_left=False, padded=padded))
     if pack_right and pack_left:
         staged.append(_packed(left, None, tile.rows, tile.rows, ways, is_left=True, parallel=bool(plan.threads)))
     result: Result | None = None

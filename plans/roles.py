@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.ir import Attribute, BlockArgument, SSAValue
@@ -38,6 +38,13 @@ class Factor:
     """Whether the factor is known at compile time, so that any layout of it is free."""
     dequantized: bool
     """Whether the factor is computed from weights that are stored as integers."""
+    unindexed: tuple[int, ...] = ()
+    """Dimensions whose index depends on no iterator, as of a batch of one matrix."""
+
+    def padded(self) -> Factor:
+        """The copy that `pad_einsum` makes, which lacks the dimensions in `unindexed`."""
+        before = sum(at < self.dimension for at in self.unindexed)
+        return replace(self, dimension=self.dimension - before, rank=self.rank - len(self.unindexed), unindexed=())
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,9 @@ def _factor(pattern: BlockPattern, operand: Operand, iterator: BlockArgument | N
         element_bytes=bytes_of(operand.element_type),
         constant=is_constant(operand.buffer),
         dequantized=is_dequantized(operand.buffer),
+        unindexed=tuple(
+            at for at, index in enumerate(operand.indices) if operand.iterators.isdisjoint(index.sources())
+        ),
     )
 
 

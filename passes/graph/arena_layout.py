@@ -141,9 +141,18 @@ def _greatest(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> Gr
     number = max(numbers, default=0)
     if not kept or (number and not any(_is_at_least(size, number, not_negative) for size in kept)):
         kept.append(number)
-    if len(kept) > _MOST_ALTERNATIVES and all(is_not_negative(size, not_negative) for size in kept):
+    if len(kept) > _MOST_ALTERNATIVES and _are_not_negative(_monomials(kept), not_negative):
         kept = [_at_least_each(kept)]
     return tuple(kept)
+
+
+def _monomials(sizes: Iterable[KnownExtent]) -> list[KnownExtent]:
+    found = {monomial: None for size in sizes if isinstance(size, Expression) for monomial, _ in size.terms if monomial}
+    return [Expression(((monomial, 1),)) for monomial in found]
+
+
+def _are_not_negative(sizes: Iterable[KnownExtent], not_negative: Collection[str]) -> bool:
+    return all(is_not_negative(size, not_negative) for size in sizes)
 
 
 def _is_at_least(left: KnownExtent, right: KnownExtent, not_negative: Collection[str]) -> bool:
@@ -174,14 +183,15 @@ def _not_less(size: KnownExtent, not_negative: Collection[str]) -> KnownExtent:
 
 
 def _at_least_each(sizes: Iterable[KnownExtent]) -> KnownExtent:
-    """Returns the greatest coefficient of each monomial: an upper bound, since no term is negative."""
+    """Returns the greatest coefficient of each monomial, or 0: an upper bound, since no monomial is negative."""
     total: dict[tuple[str | ExtentOperation, ...], int] = {}
     for size in sizes:
         for monomial, factor in (((), size),) if isinstance(size, int) else size.terms:
             total[monomial] = max(factor, total.get(monomial, 0))
     found: KnownExtent = 0
     for monomial, factor in total.items():
-        found += Expression(((monomial, factor),)) if monomial else factor
+        if factor:
+            found += Expression(((monomial, factor),)) if monomial else factor
     return found
 
 

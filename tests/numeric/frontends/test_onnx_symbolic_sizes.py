@@ -380,6 +380,23 @@ def test_reshapes_of_convolved_images_need_no_remark() -> None:
         np.testing.assert_allclose(run(x, weights, scale), wanted, rtol=1e-3, atol=1e-4)
 
 
+def test_groups_of_channels_of_images_are_views() -> None:
+    """Sizes of the image are numbers that the reshape takes; it is no kernel."""
+    text = """main (float[b, 8, h, w] x) => (float[p, q, r] y) {
+        pool = MaxPool <kernel_shape: ints = [3, 3], strides: ints = [2, 2], pads: ints = [1, 1, 1, 1]> (x)
+        groups = Constant <value_ints: ints = [0, 4, -1]> ()
+        grouped = Reshape (pool, groups)
+        y = Softmax <axis: int = 2> (grouped)
+    }"""
+    library = weft.build(weft.from_onnx(onnx.parser.parse_model(HEADER + text)), cache=False)
+    assert "softmax" in str(library.report())
+    assert "reshape" not in str(library.report())
+    reference = onnx.reference.ReferenceEvaluator(onnx.parser.parse_model(HEADER + text))
+    for shape in ((2, 8, 7, 10), (1, 8, 1, 1)):
+        x = np.random.default_rng(0).normal(size=shape).astype("float32")
+        np.testing.assert_allclose(library["main"](x), reference.run(None, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
 def test_both_directions_of_a_recurrent_network_need_no_remark() -> None:
     text = """main (float[t, b, 3] x, float[2, 16, 3] w, float[2, 16, 4] r) => (float[p, q, d, h] y) {
         y = LSTM <direction: string = "bidirectional", hidden_size: int = 4> (x, w, r)
@@ -415,3 +432,18 @@ def test_operands_of_at_most_one_element_along_an_axis_are_repeated() -> None:
     np.testing.assert_array_equal(added(data(3, 4), data(5, 4)), data(5, 4) + data(3, 4)[:1])
     with pytest.raises(ValueError, match=r"n must be at least 1 unless m is 0, got 0"):
         added(data(0, 4), data(5, 4))
+
+
+@pytest.mark.parametrize("right", ["1,4,16,t", "b,1,16,t", "1,1,16,t", "1,t,16"])
+def test_products_with_one_matrix_for_a_batch(right: str) -> None:
+    """Relative positions of attention; the copy with padded columns has no dimension for the batch of one."""
+    multiply = built(f"""main (float[b,4,s,16] x, float[{right}] y) => (float[p,q,r,u] z) {{
+        {"w = Transpose <perm: ints = [0, 2, 1]> (y)" if right == "1,t,16" else "w = Identity (y)"}
+        z = MatMul (x, w)
+    }}""")
+    rng = np.random.default_rng(0)
+    for b, s, t in ((2, 5, 7), (1, 1, 1), (3, 33, 70)):
+        sizes = [{"b": b, "t": t}.get(extent) or int(extent) for extent in right.split(",")]
+        x, y = (rng.normal(size=shape).astype("float32") for shape in ((b, 4, s, 16), sizes))
+        w = y.transpose(0, 2, 1) if right == "1,t,16" else y
+        np.testing.assert_allclose(multiply(x, y), x @ w, rtol=1e-4, atol=1e-5)

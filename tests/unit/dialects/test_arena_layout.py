@@ -255,3 +255,14 @@ def test_sizes_that_are_maxima() -> None:
     assert planned_bytes(function, {"n": 1, "m": 3}) == 32
     function.attributes[ARENA_BYTES] = StringAttr("max(n, 2) + max(m, 4)")
     assert arena_sizes(function) == [["max(n, 2) + max(m, 4)"]]
+
+
+def test_sizes_with_negative_terms_are_bounded() -> None:
+    """The rows of relative positions, `2 * n - 1`: each offset is the maximum of a few sizes, whatever the length."""
+    texts = ("128 * n - 64", "128 * m - 64 * k", "64 * n * m - 64 * m", "64 * k * k - 64 * n", "192 * k - 128 * m")
+    sizes = [parsed(texts[at % len(texts)]) for at in range(60)]
+    lifetimes = [Lifetime(at, at + 2 + at % 4, size) for at, size in enumerate(sizes, 1)]
+    layout = arena_layout(lifetimes, {"n", "m", "k"})
+    assert max(map(len, layout.offsets)) <= 5
+    for extents in ({"n": 9, "m": 7, "k": 5}, {"n": 100, "m": 8, "k": 11}, {"n": 3, "m": 2, "k": 2}):
+        check(lifetimes, layout, extents)
