@@ -43,8 +43,12 @@ class Views:
                 self._names.update(dict.fromkeys(op.bound_names, len(self._names) + 1))
             self._segment.update(dict.fromkeys(op.results, len(self._names)))
             parts = copies.of(op) if isinstance(op, CallTirOp) and copies is not None else ()
-            if isinstance(op, CallTirOp) and parts and self._are_views(op, parts):
+            if isinstance(op, CallTirOp) and parts and not self._takes_bound(op) and self._are_views(op, parts):
                 self.calls.add(op)
+
+    def _takes_bound(self, call: CallTirOp) -> bool:
+        """Whether the call takes numbers that depend on data: results stay in the arena of their part."""
+        return any(name in self._names for extent in call.passed_extents for name in names_in(extent))
 
     def place(self, tensor: SSAValue) -> tuple[SSAValue, KnownExtent]:
         """Returns the tensor whose memory contains `tensor`, and the offset in elements."""
