@@ -283,7 +283,7 @@ def _is_array(value: object) -> bool:
     return not isinstance(value, Expr) and getattr(value, "shape", None) != ()
 
 
-FUNCTIONS: Final = set[str]()
+FUNCTION_NAMES: Final = set[str]()
 """Names of the functions of `weft.texpr.math`, for messages; that module depends on this one and adds them."""
 
 
@@ -305,7 +305,7 @@ class Expr:
         combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
         if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
             return combine(*(value if isinstance(value, Expr) else value.item() for value in inputs))
-        hint = f"write te.{name}" if name in FUNCTIONS else "read arrays as te.placeholder, and use functions of te"
+        hint = f"write te.{name}" if name in FUNCTION_NAMES else "read arrays as te.placeholder, and use functions of te"
         raise TypeError(f"np.{name} computes on arrays, and an operand is an expression of te: {hint}")
 
     __add__, __radd__ = _operator(BinaryKind.ADD)

@@ -9,7 +9,7 @@ from weft.support.argument_types import checked, shown
 from weft.support.errors import did_you_mean
 from weft.support.user_functions import intrinsics
 from weft.texpr.expr import (
-    FUNCTIONS,
+    FUNCTION_NAMES,
     BinaryKind,
     Const,
     Expr,
@@ -44,7 +44,7 @@ __all__ += ["log", "log1p", "log2", "log10", "logical_and", "logical_not", "logi
 __all__ += ["min_value", "nearbyint", "not_equal", "popcount", "pow", "power", "reinterpret", "round", "rsqrt"]
 __all__ += ["select"]
 __all__ += ["sigmoid", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "truncdiv", "truncmod"]
-FUNCTIONS.update(__all__)
+FUNCTION_NAMES.update(__all__)
 
 
 def _function(name: str, doc: str) -> Callable[[ExprLike], Expr]:
