@@ -55,7 +55,7 @@ __all__ = [
     "var",
 ]
 __all__ += _math.__all__  # pyright: ignore[reportUnknownVariableType]
-Tensor.operators = staticmethod(lambda: import_module("weft.texpr.ops").__all__)
+Tensor.operators = (lambda: import_module("weft.texpr.ops").__all__,)
 
 
 def __getattr__(name: str) -> object:

@@ -138,7 +138,7 @@ def shown(value: object) -> str:
         return "a value that has no text"
 
 
-def _count_text(signature: inspect.Signature, own: bool, keywords: Mapping[str, object], problem: str) -> str:
+def _count_text(signature: inspect.Signature, own: int, keywords: Mapping[str, object], problem: str) -> str:
     parameters = list(signature.parameters.values())[own:]
     unknown = next((name for name in keywords if name not in signature.parameters), None)
     if unknown is not None:

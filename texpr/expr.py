@@ -305,7 +305,8 @@ class Expr:
         combine: Callable[..., object] | None = getattr(operator, _UFUNCS.get(name, ""), None)
         if combine is not None and method == "__call__" and not options and not any(map(_is_array, inputs)):
             return combine(*(value if isinstance(value, Expr) else value.item() for value in inputs))
-        hint = f"write te.{name}" if name in FUNCTION_NAMES else "read arrays as te.placeholder, and use functions of te"
+        is_known = name in FUNCTION_NAMES
+        hint = f"write te.{name}" if is_known else "read arrays as te.placeholder, and use functions of te"
         raise TypeError(f"np.{name} computes on arrays, and an operand is an expression of te: {hint}")
 
     __add__, __radd__ = _operator(BinaryKind.ADD)

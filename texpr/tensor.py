@@ -126,8 +126,9 @@ class Tensor:
 
     __slots__ = ("dtype", "name", "op", "shape", "strides", "value_index")
 
-    operators: ClassVar[Callable[[], Collection[str]]] = tuple
-    """Names of the operators on tensors, for messages: `weft.te` sets it, whose operators depend on this class."""
+    operators: ClassVar[Sequence[Callable[[], Collection[str]]]] = ()
+    """Names of the operators on tensors, for messages: `weft.te` states them, because operators depend on this class.
+    Functions, because the import of all operators takes long."""
     # Otherwise Python would iterate forever.
     __iter__ = None
 
@@ -184,7 +185,7 @@ class Tensor:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: object) -> NoReturn:
         name: str = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-        known = name in Tensor.operators()
+        known = any(name in names() for names in Tensor.operators)
         hint = f"write te.ops.{name}({self.name})" if known else "te.ops has the operators on tensors"
         raise TypeError(f"np.{name} computes on arrays, and {self.name} is a tensor of te: {hint}")
 

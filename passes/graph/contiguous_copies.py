@@ -197,10 +197,10 @@ def _by_quotient(atom: ExtentOperation) -> KnownExtent:
         return choose(atom.kind, left, right)
     quotient = divide("floordiv", left, right)
     match left:
-        case Expression(terms=(((ExtentOperation(kind="floordiv", left=inner, right=int(by)),), 1),)) if (
-            isinstance(right, int) and by > 0 and right > 0
+        case Expression(terms=(((ExtentOperation(kind="floordiv", left=inner, right=by),), 1),)) if (
+            is_not_negative(by) and is_not_negative(right)  # no loop runs if an extent is 0
         ):
-            quotient = divide("floordiv", inner, by * right)
+            quotient = divide("floordiv", inner, multiply(by, right))
         case _:
             pass
     return quotient if atom.kind == "floordiv" else subtract(left, multiply(quotient, right))
