@@ -621,8 +621,8 @@ def _from_rows(variables: Sequence[Variable], equalities: Sequence[Row], inequal
         parts: list[isl.Mat] = []
         for row in rows:
             common = _common_factor(row, are_zero)
-            values = tuple((position[variable], factor // common) for variable, factor in row.terms.items())
-            parts.append(_row_matrix(dims, values, row.constant // common))
+            values = [(position[variable], factor // common) for variable, factor in row.terms.items()]
+            parts.append(_row_matrix(dims, tuple(values), row.constant // common))
         while len(parts) > 1:  # Concatenate in a tree, because each operation copies both sides.
             parts = [
                 parts[at].concat(parts[at + 1]) if at + 1 < len(parts) else parts[at] for at in range(0, len(parts), 2)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from weft.analysis.block_patterns import BlockPattern, pattern_of
+from weft.analysis.block_scopes import child_blocks, scope_of
 from weft.autoschedule.contraction import contraction_plan
 from weft.autoschedule.executor import RowMember, execute_rows
 from weft.autoschedule.nests import inner_plan, nests_over_rows, outer_rows, starves_threads
@@ -77,6 +78,8 @@ def _products(
     block: BlockOp, target: Target
 ) -> tuple[list[BlockPattern], ContractionRoles, ContractionRoles, int] | None:
     """The nests from one product to another that share rows, the roles of both, and the number of shared loops."""
+    if len(child_blocks(scope_of(block))) < 3:
+        return None
     alone = contraction_roles(pattern_of(block))
     if alone is None or alone.row is None or not _has_rows(alone, alone.row + 1):
         return None

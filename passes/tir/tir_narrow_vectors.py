@@ -53,7 +53,8 @@ class NarrowVectorsPass(TirPass):
 
     def rewrite(self, function: FuncOp) -> None:
         ranges = remembered_ranges()
-        for loop in operations_of(function, ForOp):
+        loops = operations_of(function, ForOp) if operations_of(function, scf.IfOp) else []
+        for loop in loops:
             last = _last_lane(loop, ranges) if loop.kind.data is LoopKind.VECTORIZED else None
             lanes = None if last is None else self._lanes(loop)
             if lanes is not None and last is not None:

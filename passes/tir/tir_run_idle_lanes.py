@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import memref
+from xdsl.dialects import memref, scf
 from xdsl.dialects.func import FuncOp
 
 from weft.analysis.integer_ranges import dynamic_extents_of
 from weft.dialects.tir import ForOp
 from weft.dialects.tir_kinds import LoopKind
-from weft.dialects.traversal import operations_in
+from weft.dialects.traversal import operations_of
 from weft.passes.tir.idle_lanes import drop_idle_lanes
 from weft.passes.tir.interiors import guards_of_lanes, speculate_lanes
 from weft.passes.tir.tir_pass import LOCAL, TirPass, buffer_type
@@ -43,7 +43,8 @@ class RunIdleLanesPass(TirPass):
     name = "tir-run-idle-lanes"
 
     def rewrite(self, function: FuncOp) -> None:
-        for loop in [op for op in operations_in(function) if isinstance(op, ForOp)]:
+        loops = operations_of(function, ForOp) if operations_of(function, scf.IfOp) else []
+        for loop in loops:
             if loop.kind.data is not LoopKind.VECTORIZED and any(map(_is_private, loop.body.block.ops)):
                 _run_idle_lanes(loop, function)
 
@@ -55,7 +56,7 @@ def _is_private(op: object) -> bool:
 def _run_idle_lanes(loop: ForOp, function: FuncOp) -> None:
     if not all(last.is_constant for last in guards_of_lanes(loop).sizes):
         return
-    for inner in [op for op in operations_in(loop.body) if isinstance(op, ForOp)]:
+    for inner in operations_of(loop.body, ForOp):
         if inner.kind.data is LoopKind.VECTORIZED:
             drop_idle_lanes(inner)
     speculate_lanes(loop, dynamic_extents_of(function))
