@@ -548,6 +548,7 @@ class Vectorizer:
             self.vectors.update(zip(op.results, map(self.vector_of, yielded), strict=True))
             return
         on = condition if outer is None else self.both(outer, condition)
+        start = len(self.ops)
         # A constant mask with both outcomes has an active lane for either branch; one under another mask may not.
         then = self.branch(op.true_region, on, op)
         otherwise: list[SSAValue] = []
@@ -556,18 +557,21 @@ class Vectorizer:
             off = inverse if outer is None else self.arith(arith.AndIOp, outer, inverse)
             otherwise = self.branch(op.false_region, off, op)
         for result, yes, no in zip(op.results, then, otherwise, strict=True):
-            self.vectors[result] = self.chosen(condition, yes, no)
+            is_single = then.count(yes) == 1
+            chosen = self.loaded_or(condition, yes, no, start) if is_single else None
+            self.vectors[result] = self.select(condition, yes, no) if chosen is None else chosen
 
-    def chosen(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """A masked load yields the other lanes, too."""
+    def loaded_or(self, condition: SSAValue, yes: SSAValue, no: SSAValue, start: int) -> SSAValue | None:
+        """A masked load yields the other lanes, too, if ops from `start` on contain it and no other value is the
+        loaded one."""
         load = yes.owner
         if isinstance(load, vector.MaskedLoadOp) and load.mask is condition and yes.first_use is None:
-            at = next((at for at in reversed(range(len(self.ops))) if self.ops[at] is load), None)
+            at = next((at for at in reversed(range(start, len(self.ops))) if self.ops[at] is load), None)
             if at is not None and all(map(only_computes, self.ops[at + 1 :])):
                 self.ops.append(self.ops.pop(at))
                 load.operands[len(load.operands) - 1] = no
                 return yes
-        return self.select(condition, yes, no)
+        return None
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
         """The conjunction of masks; a constant if both are and some lane remains."""
