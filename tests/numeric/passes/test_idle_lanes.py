@@ -1,5 +1,7 @@
 """`tir-run-idle-lanes`: programs before and after the pass, interpreted, which also finds accesses out of bounds."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -67,7 +69,7 @@ def test_idle_lanes_change_no_results(name: str, rows: int, active: int) -> None
     changed = module.clone()
     RunIdleLanesPass().apply(context(), changed)
     changed.verify()
-    assert ("scf.if %inside {" in str(changed)) is (name == "division")
+    assert bool(re.search(r"scf\.if %inside\w* {", str(changed))) is (name == "division")
     rng = np.random.default_rng(active)
     data, idx = rng.uniform(-1, 1, 16).astype("float32"), rng.integers(100, 116, active).astype("int32")
     expected, found = np.zeros((3, 16), "float32"), np.zeros((3, 16), "float32")
