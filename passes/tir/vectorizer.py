@@ -556,7 +556,8 @@ class Vectorizer:
             off = inverse if outer is None else self.arith(arith.AndIOp, outer, inverse)
             otherwise = self.branch(op.false_region, off, op)
         for result, yes, no in zip(op.results, then, otherwise, strict=True):
-            self.vectors[result] = self.chosen(condition, yes, no)
+            is_shared = then.count(yes) > 1
+            self.vectors[result] = (self.select if is_shared else self.chosen)(condition, yes, no)
 
     def chosen(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
         """A masked load yields the other lanes, too."""

@@ -268,3 +268,51 @@ func.func @known_for_some_values_of_symbolic_size(%A: memref<?xf32>, %B: memref<
 // CHECK:         vector.maskedload %A
 // CHECK:         vector.shuffle {{.*}} : vector<8xf32>, vector<8xf32>
 // CHECK:         vector.maskedstore %B[%{{.*}}], %[[SOME]]
+
+// -----
+
+// A load in lanes that run yields the values of the others, unless several results have the load.
+
+func.func @values_of_other_lanes(%A: memref<8xf32>, %B: memref<8xf32>, %n: index) {
+  %one = arith.constant 1.000000e+00 : f32
+  tir.for %l in 8 vectorized {
+    %inside = arith.cmpi slt, %l, %n : index
+    %r = scf.if %inside -> (f32) {
+      %a = memref.load %A[%l] : memref<8xf32>
+      scf.yield %a : f32
+    } else {
+      scf.yield %one : f32
+    }
+    memref.store %r, %B[%l] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @values_of_other_lanes
+// CHECK:         %[[ONE:\w+]] = vector.broadcast %one : f32 to vector<8xf32>
+// CHECK-NEXT:    %[[A:\w+]] = vector.maskedload %A[%{{.*}}], %inside, %[[ONE]] :
+// CHECK-NEXT:    vector.store %[[A]], %B
+
+// -----
+
+func.func @several_values_of_other_lanes(%A: memref<8xf32>, %B: memref<8xf32>, %C: memref<8xf32>, %n: index) {
+  %zero = arith.constant 0.000000e+00 : f32
+  %one = arith.constant 1.000000e+00 : f32
+  tir.for %l in 8 vectorized {
+    %inside = arith.cmpi slt, %l, %n : index
+    %r, %s = scf.if %inside -> (f32, f32) {
+      %a = memref.load %A[%l] : memref<8xf32>
+      scf.yield %a, %a : f32, f32
+    } else {
+      scf.yield %zero, %one : f32, f32
+    }
+    memref.store %r, %B[%l] : memref<8xf32>
+    memref.store %s, %C[%l] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @several_values_of_other_lanes
+// CHECK:         %[[A:\w+]] = vector.maskedload %A
+// CHECK:         %[[R:\w+]] = low.select %inside, %[[A]], %zero_{{.*}} : vector<8xf32>
+// CHECK:         %[[S:\w+]] = low.select %inside, %[[A]], %one_{{.*}} : vector<8xf32>
+// CHECK:         vector.store %[[R]], %B
+// CHECK:         vector.store %[[S]], %C

@@ -42,3 +42,35 @@ def test_each_lane_decides_as_before(predicate: str, shift: int, scale: int, plu
         function(result, n)
         expected = PREDICATES[predicate](np.arange(128) + shift, n * scale + plus)
         np.testing.assert_array_equal(result, expected.astype(np.float32))
+
+
+SEVERAL_RESULTS = """
+func.func @f(%A: memref<8xf32>, %B: memref<8xf32>, %C: memref<8xf32>, %n: index) {
+  %two = arith.constant 2.0 : f32
+  %three = arith.constant 3.0 : f32
+  tir.for %i in 8 vectorized {
+    %inside = arith.cmpi slt, %i, %n : index
+    %b, %c = scf.if %inside -> (f32, f32) {
+      %a = memref.load %A[%i] : memref<8xf32>
+      scf.yield %a, %a : f32, f32
+    } else {
+      scf.yield %two, %three : f32, f32
+    }
+    memref.store %b, %B[%i] : memref<8xf32>
+    memref.store %c, %C[%i] : memref<8xf32>
+  }
+  func.return
+}
+"""
+
+
+def test_results_of_one_load_differ_in_other_lanes() -> None:
+    module = parse(SEVERAL_RESULTS)
+    LowerTirToLowPass().apply(Context(), module)
+    function = load_low_module(module, Target("llvm"))["f"]
+    data = np.full(8, 7, np.float32)
+    for n in (0, 3, 8):
+        found = [np.zeros(8, np.float32) for _ in range(2)]
+        function(data, *found, n)
+        for array, other in zip(found, (2, 3), strict=True):
+            np.testing.assert_array_equal(array, np.where(np.arange(8) < n, 7, other))
