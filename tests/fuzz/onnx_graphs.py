@@ -612,9 +612,10 @@ def _reverse(p: OnnxProgram) -> Proposal:
     value = p.value(least=2)
     lengths = p.value("i", least=1, most=1)
     batch = p.draw.randrange(2)
-    pairs = zip(value.arrays, lengths.arrays, strict=True)
-    if any(np.any((of < 0) | (of > array.shape[1 - batch])) for array, of in pairs):
-        raise LookupError
+    for array, of in zip(value.arrays, lengths.arrays, strict=True):
+        # The reference reverses the first sequences if there are fewer lengths, which the operator forbids.
+        if len(of) != array.shape[batch] or np.any((of < 0) | (of > array.shape[1 - batch])):
+            raise LookupError
     return Proposal("ReverseSequence", [value, lengths], {"batch_axis": batch, "time_axis": 1 - batch})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.texpr.references.arguments import Array
+from weft.texpr.references.sorting import argsort
 
 
 def _fitted(found: Array, size: int, fill: float, axis: int = 0) -> Array:
@@ -52,7 +53,7 @@ def nms(
     places, counts = np.full((*scores.shape[:-1], room), -1), np.zeros(scores.shape[:-1], int)
     for at in np.ndindex(*scores.shape[:-1]):
         kept: list[int] = []
-        for box in np.argsort(-scores[at], stable=True):
+        for box in argsort(scores[at], 0, descending=True):
             is_above = score_threshold is None or scores[at][box] > score_threshold
             if len(kept) < most and is_above and not _overlaps(boxes[at], kept, box, iou_threshold):
                 kept.append(int(box))

@@ -15,8 +15,8 @@ def _scores(shape: tuple[int, ...], kind: str, random: np.random.Generator) -> A
     scores = random.random(shape)
     if kind == "ties":
         return np.copysign(np.round(scores * 3) / 3, random.choice([-1.0, 1.0], shape))  # zeros of both signs
-    if kind == "infinite":
-        return random.choice([-np.inf, -1.0, 0.5, np.inf], shape)
+    if kind == "special":
+        return random.choice([-np.inf, -1.0, 0.5, np.inf, np.nan], shape)
     return scores
 
 
@@ -32,7 +32,7 @@ def test_groups_of_boxes(options: dict[str, Any], dtype: str, target: str) -> No
         random = np.random.default_rng(count)
         corner = random.random((2, count, 2))
         boxes = np.concatenate([corner, corner + 0.05 + 0.4 * random.random((2, count, 2))], 2).astype(dtype)
-        for kind in ("random", "ties", "infinite"):
+        for kind in ("random", "ties", "special"):
             scores = _scores((2, count), kind, random).astype(dtype)
             expected = reference_of("nms")(boxes, scores, 0.5, **options)
             for found, wanted in zip(main(boxes, scores), expected, strict=True):
