@@ -52,7 +52,8 @@ def nms(
     places, counts = np.full((*scores.shape[:-1], room), -1), np.zeros(scores.shape[:-1], int)
     for at in np.ndindex(*scores.shape[:-1]):
         kept: list[int] = []
-        for box in np.argsort(-scores[at], stable=True):
+        is_number = ~np.isnan(scores[at])  # others precede all numbers
+        for box in np.lexsort((-np.where(is_number, scores[at], 0), is_number)):
             is_above = score_threshold is None or scores[at][box] > score_threshold
             if len(kept) < most and is_above and not _overlaps(boxes[at], kept, box, iou_threshold):
                 kept.append(int(box))
