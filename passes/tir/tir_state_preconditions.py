@@ -63,8 +63,9 @@ class StatePreconditionsPass(ModulePass):
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
     Callers take over assumptions of callees that are not evident, up to functions called from outside; private
-    functions keep theirs without the reason, because no call checks them. An access whose condition on sizes has no
-    closed form gets a remark: like a data-dependent one, it is the caller's responsibility.
+    functions keep theirs without the reason, because no call checks them. One assumption is that extents of parameters
+    are not negative. An access whose condition on sizes has no closed form gets a remark: like a data-dependent one, it
+    is the caller's responsibility.
 
     Raises `CompileError` with a counterexample for a refuted access, and for a call that never meets a condition of its
     callee. If that depends on data, the call gets a remark.
