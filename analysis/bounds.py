@@ -81,6 +81,8 @@ class Condition:
     beyond: Index
     """Negative in every instance that stays in the buffer."""
     alternatives: tuple[KnownExtent, ...]
+    is_sufficient: bool
+    """Whether the access stays in the buffer then, except as loaded values decide."""
 
     def is_assumed(self) -> bool:
         try:
@@ -214,8 +216,8 @@ class Bounds:
             varying = tuple(extent for extent in alternatives if not is_extent_not_negative(extent, not_negative))
             if not varying:
                 return Answer.UNKNOWN
-            conditions.append(Condition(access, dimension, beyond, varying))
-        return conditions or Answer.PROVED
+            conditions.append(Condition(access, dimension, beyond, varying, of_sizes or undecided is Answer.DATA))
+        return conditions or (Answer.PROVED if of_sizes else undecided)
 
     def _bad_sizes(self, access: Access, dimension: int, beyond: Index) -> list[tuple[KnownExtent, ...]] | None:
         numbers = _numbers_of_calls([*access.expressions, beyond])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, cast
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
@@ -334,17 +334,12 @@ def assumption_of(op: AssumeOp) -> Assumption:
 
 
 def _assumptions_of(entry: Block) -> Iterator[Assumption]:
-    """Two reads of one extent are assumed equal. Extents of the parameters of a private function are not negative:
-    its callers have allocated the buffers."""
+    """Two reads of one extent are assumed equal."""
     extents: dict[tuple[SSAValue, int], SSAValue] = {}
-    function = entry.parent_op()
-    is_private = isinstance(function, FuncOp) and function.sym_visibility == _PRIVATE
     for op in _top_of(entry):
         if type(op) is AssumeOp:
             yield assumption_of(op)
             continue
-        if is_private and type(op) is AssumeShapeOp:
-            yield from _assumptions_of_extents(op)
         if type(op) not in _GIVES_EXTENTS:
             continue
         for buffer, dimension, value in _extents_given_by(op):
@@ -356,26 +351,20 @@ def _assumptions_of(entry: Block) -> Iterator[Assumption]:
                 yield Assumption(difference, True)
 
 
-_PRIVATE: Final = StringAttr("private")
-
-
-def _assumptions_of_extents(op: AssumeShapeOp) -> Iterator[Assumption]:
-    """`n >= 2` for an extent `(n - 4) floordiv 2 + 1`, and so on for extents that increase with one parameter."""
-    if not is_parameter(op.operands[0]):
-        return
-    for extent in op.operands[1:]:
-        least, index = 0, Index.of(extent)
-        while len(index.terms) == 1:
-            ((atom, factor),) = index.terms.items()
-            if factor < 1:
-                break
-            least = -((index.constant - least) // factor)
-            if isinstance(atom, Quotient):
-                least, index = least * atom.divisor, atom.numerator
-                continue
-            if not isinstance(atom, Remainder) and is_symbol(atom):
-                yield Assumption(Index({atom: 1}, -least), False)
-            break
+def least_of_extent(extent: Index) -> tuple[SSAValue, int] | None:
+    """The parameter with which an extent increases, and its least value for which the extent is not negative: for
+    `(n - 4) floordiv 2 + 1`, `n` and 2. None for other extents."""
+    least, index = 0, extent
+    while len(index.terms) == 1:
+        ((atom, factor),) = index.terms.items()
+        if factor < 1:
+            return None
+        least = -((index.constant - least) // factor)
+        if isinstance(atom, Quotient):
+            least, index = least * atom.divisor, atom.numerator
+            continue
+        return (atom, least) if not isinstance(atom, Remainder) and is_symbol(atom) else None
+    return None
 
 
 def dynamic_extents_of(function: FuncOp) -> dict[tuple[SSAValue, int], SSAValue]:

@@ -96,7 +96,8 @@ class _Names:
     keywords: frozenset[str]
     """Names that may be keywords."""
     required: tuple[tuple[int, str], ...]
-    """Parameters without defaults, with their positions; a position beyond all arguments if they need a keyword."""
+    """Parameters without defaults, with their positions; a position beyond all arguments if they need a keyword.
+    Names of positional-only parameters are empty."""
     rest: str
     """The name of `*rest`; empty if there is none."""
     takes_others: bool
@@ -111,7 +112,10 @@ class _Names:
             tuple(positional),
             frozenset(p.name for p in every if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)),
             tuple(
-                (positional.index(p.name) if p.name in positional else sys.maxsize, p.name)
+                (
+                    positional.index(p.name) if p.name in positional else sys.maxsize,
+                    "" if p.kind is kinds.POSITIONAL_ONLY else p.name,
+                )
                 for p in every
                 if p.default is p.empty and p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)
             ),

@@ -19,6 +19,7 @@ from weft.analysis.bounds import Answer, Bounds, Condition
 from weft.analysis.dependence import buffer_name
 from weft.analysis.extents import ExtentNames
 from weft.analysis.index import Index, exprs_of
+from weft.analysis.integer_ranges import is_not_negative, is_parameter, least_of_extent
 from weft.dialects.graph_shapes import (
     Expression,
     KnownExtent,
@@ -62,8 +63,9 @@ class StatePreconditionsPass(ModulePass):
       tir.assume [8] <= [%n] because "reads A out of bounds otherwise"
     ```
     Callers take over assumptions of callees that are not evident, up to functions called from outside; private
-    functions keep theirs without the reason, because no call checks them. An access whose condition on sizes has no
-    closed form gets a remark: like a data-dependent one, it is the caller's responsibility.
+    functions keep theirs without the reason, because no call checks them. One assumption is that extents of parameters
+    are not negative. An access whose condition on sizes has no closed form gets a remark: like a data-dependent one, it
+    is the caller's responsibility.
 
     Raises `CompileError` with a counterexample for a refuted access, and for a call that never meets a condition of its
     callee. If that depends on data, the call gets a remark.
@@ -180,10 +182,24 @@ class _Preconditions:
         return self.dims[own]
 
     def state(self, callees: Mapping[CallOp, FuncOp]) -> None:
+        if self.function.sym_visibility == _PRIVATE:
+            self._state_extents()
         self._state_accesses()
         for call, callee in callees.items():
             self._lift(call, callee)
         erase_if_unused(self.made)
+
+    def _state_extents(self) -> None:
+        """Extents of arrays that callers allocate are not negative."""
+        for stated in [op for op in self.function.body.block.ops if isinstance(op, AssumeShapeOp)]:
+            for extent in map(Index.of, stated.operands[1:]):
+                found = least_of_extent(extent) if is_parameter(stated.buffer) else None
+                if found is None or is_not_negative(Index({found[0]: 1}, -found[1])):
+                    continue
+                least, number = _split(subtract(found[1], self.bounds.names.extent(found[0])))
+                reason = f"{buffer_name(stated.buffer)} has an extent below 0 otherwise"
+                fact = _Fact(least, Relation.AT_MOST, number, reason, stated.location)
+                self._state(fact, self.bounds.names.values)
 
     def _state_accesses(self) -> None:
         found: list[Condition] = []
@@ -200,6 +216,9 @@ class _Preconditions:
             if at and condition.is_assumed():
                 continue
             if not self._state(_fact_of(condition), self.bounds.names.values):
+                self._remark(condition.access, condition.dimension)
+        for condition in found:
+            if not condition.is_sufficient and not condition.is_assumed():
                 self._remark(condition.access, condition.dimension)
 
     def _remark(self, access: Access, dimension: int) -> None:

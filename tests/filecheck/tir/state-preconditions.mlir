@@ -1,5 +1,6 @@
 // RUN: weft-opt %s --split-input-file -p tir-state-preconditions | filecheck %s
 // RUN: weft-opt %s --split-input-file -p tir-state-preconditions | weft-opt --split-input-file | filecheck %s
+// RUN: weft-opt %s --split-input-file -p tir-state-preconditions 2>&1 | filecheck %s --check-prefix=REMARK
 // RUN: weft-opt %s --split-input-file -p lower-tir-to-low | filecheck %s --check-prefix=LOW
 
 // Extents that differ: a disjunction, because an empty loop accesses nothing.
@@ -213,5 +214,63 @@ func.func private @rows(%A: memref<?x4xf32>, %s: index, %B: memref<?xf32>) {
   func.return
 }
 // CHECK-LABEL: @rows
+// CHECK:         tir.assume [5] <= [%s] because "A has an extent below 0 otherwise"
 // CHECK-NOT:     tir.assume [
 // CHECK:         func.return
+
+// -----
+
+// Callers take over that extents of temporaries are not negative: an array of `%n - 4` elements.
+
+func.func private @edges(%A: memref<?xf32>, %n: index, %B: memref<?xf32>) {
+  %inner = affine.apply affine_map<(d0) -> (d0 - 4)> (%n)
+  tir.assume_shape %A[%inner] : memref<?xf32>
+  tir.assume_shape %B[%n] : memref<?xf32>
+  %c0 = arith.constant 0 : index
+  %last = affine.apply affine_map<(d0) -> (d0 - 5)> (%n)
+  tir.for %i in %n {
+    tir.block "B" iters(%v: spatial<%n>) = [%i] {
+      %below = arith.minsi %v, %last : index
+      %at = arith.maxsi %below, %c0 : index
+      %a = memref.load %A[%at] : memref<?xf32>
+      memref.store %a, %B[%v] : memref<?xf32>
+    }
+  }
+  func.return
+}
+
+func.func @padded(%X: memref<?xf32>, %B: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %X, %c0 : memref<?xf32>
+  tir.assume_shape %B[%n] : memref<?xf32>
+  %inner = affine.apply affine_map<(d0) -> (d0 - 4)> (%n)
+  %A = memref.alloc(%inner) : memref<?xf32>
+  func.call @edges(%A, %n, %B) : (memref<?xf32>, index, memref<?xf32>) -> ()
+  func.return
+}
+// CHECK-LABEL: @padded
+// CHECK-DAG:     tir.assume [4] <= [%n] because "A has an extent below 0 otherwise"
+// CHECK-DAG:     tir.assume {{.*}} because "block \22B\22 reads A out of bounds otherwise"
+
+// -----
+
+// If one of two indices is out of bounds, the other may be read: a condition that is necessary, and a remark.
+
+func.func @later(%A: memref<?xf32>, %B: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %n = memref.dim %A, %c0 : memref<?xf32>
+  tir.for %i in 8 {
+    tir.block "B" iters(%v: spatial<8>) = [%i] {
+      %is_late = arith.cmpi sgt, %v, %c4 : index
+      %next = affine.apply affine_map<(d0) -> (d0 + 2)> (%v)
+      %at = arith.select %is_late, %next, %v : index
+      %a = memref.load %A[%at] : memref<?xf32>
+      memref.store %a, %B[%v] : memref<8xf32>
+    }
+  }
+  func.return
+}
+// CHECK-LABEL: @later
+// CHECK:         tir.assume [8] <= [%n] because "block \22B\22 reads A out of bounds otherwise"
+// REMARK: index 0 of A depends on sizes in a way that calls do not check

@@ -447,3 +447,16 @@ def test_products_with_one_matrix_for_a_batch(right: str) -> None:
         x, y = (rng.normal(size=shape).astype("float32") for shape in ((b, 4, s, 16), sizes))
         w = y.transpose(0, 2, 1) if right == "1,t,16" else y
         np.testing.assert_allclose(multiply(x, y), x @ w, rtol=1e-4, atol=1e-5)
+
+
+def test_temporary_with_a_negative_extent() -> None:
+    """A call checks the extents of temporaries, although the result has an extent of at least 0."""
+    padded = built("""main (float[1, 2, n] x) => (float[1, 2, m] y) {
+        p = AveragePool <kernel_shape: ints = [5]> (x)
+        around = Constant <value_ints: ints = [0, 0, 2, 0, 0, 2]> ()
+        y = Pad <mode: string = "edge"> (p, around)
+    }""")
+    for size in (1, 3, 4):
+        with pytest.raises(ValueError, match=f"n must be at least [45].*, got {size}"):
+            padded(data(1, 2, size))
+    np.testing.assert_array_equal(padded(data(1, 2, 5)), [[[2.0] * 5, [7.0] * 5]])

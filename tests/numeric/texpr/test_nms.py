@@ -44,9 +44,9 @@ def test_scores_that_are_no_numbers_are_greatest() -> None:
     builder, b, s = G.BlockBuilder(), G.var("b", ("n", 4)), G.var("s", ("n",))
     with builder.function("main", [b, s]):
         builder.emit_func_output(G.nms(b, s))
-    places, count = weft.build(builder.get())["main"](
-        np.arange(3, dtype="float32")[:, None] * 10 + np.array([0, 0, 1, 1], "float32"),
-        np.array([np.inf, np.nan, -np.inf], "float32"),
-    )
-    assert [*places] == [1, 0, 2]
-    assert count == 3
+    boxes = np.arange(4, dtype="float32")[:, None] * 10 + np.array([0, 0, 1, 1], "float32")
+    scores = np.array([np.inf, np.nan, -np.inf, -np.nan], "float32")
+    for nms in (weft.build(builder.get())["main"], reference_of("nms")):
+        places, count = nms(boxes, scores)
+        assert [*places] == [1, 3, 0, 2]
+        assert count == 4

@@ -11,6 +11,7 @@ import pytest
 
 import weft
 from weft import te
+from weft.support.argument_types import checked
 
 
 def schedule() -> weft.Schedule:
@@ -110,3 +111,13 @@ def test_generic_classes_are_checked() -> None:
     """`os.PathLike[str]` is no class, and was not checked."""
     with pytest.raises(TypeError, match=r"tune: argument 'program' must be ModuleOp or str or PathLike, got \(1,\)"):
         weft.tune((1,))  # pyright: ignore[reportArgumentType]
+
+
+def test_keyword_of_a_positional_only_parameter() -> None:
+    @checked
+    def scaled(value: int, /, by: int = 2, **others: int) -> int:
+        return value * by + len(others)
+
+    assert scaled(3, value=1) == 7
+    with pytest.raises(TypeError, match=r"scaled: .*positional.only.*it takes \(value: int"):
+        scaled(value=3)  # pyright: ignore[reportCallIssue]
