@@ -24,6 +24,7 @@ from weft.autoschedule.rules import (
     l2_bytes_of,
     lanes_for,
     largest_caches,
+    needs_more_parts,
     op_of,
     pays_threads,
     product,
@@ -245,6 +246,8 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
     outer, *squares = zip(*(split.parts for split in splits), strict=True)
     extents = (product(pattern.extent_of(iterators_of(pattern)[at]) for at in places) for places in fused)
     has_partial = any(extent is None or extent % (vectors * lanes) for extent in extents)
+    around = product(pattern.extent_of(v) for v in pattern.spatial if not any(v.index in places for places in fused))
+    are_shared = target.num_threads > 1 and needs_more_parts(around, target)
     # Arrays larger than the caches are read by whole lines. If the lanes fill only a part of a line, stores are in
     # order.
     if vectors == 1 and moved is not None and 2 * moved > largest_caches(target):
@@ -255,7 +258,7 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
         order=(*others, *outer, *(loop for level in squares for loop in level)),
         threads=(),
         # Loops over tiles that threads share are fused, and cannot be cut at partial tiles.
-        interior=squares[0][0] if has_partial and target.num_threads > 1 else None,
+        interior=squares[0][0] if has_partial and are_shared else None,
     )
 
 

@@ -109,19 +109,22 @@ PARTS_OF_A_THREAD: Final = 4
 """The number of iterations per thread that keeps the threads balanced."""
 
 
+def needs_more_parts(iterations: int | None, target: Target) -> bool:
+    """Whether loops have too few iterations for the threads. Unknown numbers are enough."""
+    return iterations is not None and iterations < target.num_threads * PARTS_OF_A_THREAD
+
+
 def share_among_threads(sch: Schedule, block: BlockHandle, pays: bool, target: Target, most: int | None = None) -> None:
     """If the work `pays`, run on several threads the fewest outermost loops, at most `most` and fused, that give every
     thread `PARTS_OF_A_THREAD` iterations."""
     if target.num_threads == 1 or not (pays or sch.is_of_search):
         return
     loops = _outer_loops(sch, block)[:most]
-    wanted = target.num_threads * PARTS_OF_A_THREAD
-    count, total = 0, 1
-    while pays and count < len(loops) and total < wanted:
-        extent = extent_of(sch, loops[count])
-        total = wanted if extent is None else total * extent
+    count = 0
+    while pays and count < len(loops) and needs_more_parts(total_of(sch, loops[:count]), target):
         count += 1
-    count = Sampled(sch).choose(range(len(loops) + 1), 0 if total < 2 else count)
+    total = total_of(sch, loops[:count])
+    count = Sampled(sch).choose(range(len(loops) + 1), 0 if total is not None and total < 2 else count)
     if count:
         sch.parallel(fused(sch, loops[:count]))
 

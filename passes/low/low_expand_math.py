@@ -79,9 +79,10 @@ class LowExpandMathPass(ModulePass):
     without fused multiply-adds, within the bounds of `docs/decisions/0016-elementary-functions.md`, and without
     branches, except that `sin` and `cos` leave large arguments to the C library
     (`docs/decisions/0087-sines-and-transposed-tiles.md`). `1 + erf(x)` of f32, as in gelu, has a special formula, and
-    `exp(x) / (1 + exp(x))` the logistic function's. `f16` and `bf16` are computed in `f32`, hyperbolic functions and
-    inverses below `f64` in `f64`; fused multiply-adds are rounded once. Scalars and vectors share formulas: results do
-    not depend on the schedule, and LLVM can vectorize loops. Other types and functions remain calls of the C library.
+    `exp(x) / (1 + exp(x))` the logistic function's, a shorter one if all uses of the quotient round it to 16 bits.
+    `f16` and `bf16` are computed in `f32`, hyperbolic functions and inverses below `f64` in `f64`; fused multiply-adds
+    are rounded once. Scalars and vectors share formulas: results do not depend on the schedule, and LLVM can vectorize
+    loops. Other types and functions remain calls of the C library.
 
     With a target (`low-expand-math{target="llvm -mcpu=cascadelake"}`), `low.ldexp` scales vectors of whole AVX-512
     registers, with the same results. On targets that run kernels, only kernels are expanded, and only functions that
@@ -160,7 +161,8 @@ def _expand(op: Operation, constants: Constants, scales: int) -> None:
         quotient = logistic_of(op)
         if quotient is not None:
             total = quotient.rhs.owner
-            _replace(quotient, formulas.logistic, constants, shape, operands=[op.operand])
+            formula = formulas.short_logistic if _is_narrowed(quotient.result) else formulas.logistic
+            _replace(quotient, formula, constants, shape, operands=[op.operand])
             Rewriter.erase_op(cast("Operation", total))
             Rewriter.erase_op(op)
             return
@@ -180,6 +182,16 @@ def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
     return quotient if is_quotient and known_number(other) == 1.0 else None
 
 
+def _is_narrowed(value: SSAValue) -> bool:
+    """Whether all uses round to floats of 16 bits."""
+    users = [use.operation for use in value.uses]
+    return all(isinstance(user, arith.TruncFOp) and _is_small(user.result.type) for user in users)
+
+
+def _is_small(type_: Attribute) -> bool:
+    return isinstance(element_of(type_), Float16Type | BFloat16Type)
+
+
 def _one_plus(op: math.ErfOp) -> Operation | None:
     users = [use.operation for use in op.result.uses]
     if len(users) != 1 or not isinstance(users[0], arith.AddfOp):
@@ -191,10 +203,9 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
     """None unless floats have 16 bits."""
     type_ = op.results[0].type
-    element = element_of(type_)
-    if not isinstance(element, Float16Type | BFloat16Type):
+    if not _is_small(type_):
         return None
-    shape = _shape(type_, in_double=has_double and isinstance(element, BFloat16Type))
+    shape = _shape(type_, in_double=has_double and isinstance(element_of(type_), BFloat16Type))
     return None if shape is None else _replace(op, formulas.multiply_add, constants, shape)
 
 

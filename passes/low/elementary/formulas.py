@@ -203,19 +203,29 @@ def logistic(x: Lanes) -> Lanes:
     """1 / (1 + exp(-x)) = 1 / (1 + t + t q), and a step of Newton's method. Divisors are scaled, finite if the result
     is subnormal.
     """
-    format_ = x.writer.format
-    constants = _EXP[format_]
-    exponent = (format_.bias + 1) // 4
-    scale = 0.5**exponent
-    x = x.at_least(constants.low).at_most(2.0 + format_.mantissa_bits)
-    shifted, _, r = reduced(-x, format_.rounder + (format_.bias - exponent))
-    t = (shifted.bits << format_.mantissa_bits).numbers
-    product = t * (r * r * r.polynomial(constants.exp) + r)
+    scale, t, product = _logistic_terms(x)
     first, missing = two_sum(t, scale)
     divisor, lost = two_sum(first, product)
     inverse = 1.0 / divisor
     residue = (1.0 - inverse * divisor) - inverse * (lost + missing)
     return (inverse + inverse * residue) * scale
+
+
+def short_logistic(x: Lanes) -> Lanes:
+    """The logistic function within 2.5 ulp, for results that are rounded to 16 bits."""
+    scale, t, product = _logistic_terms(x)
+    return scale / (t + scale + product)
+
+
+def _logistic_terms(x: Lanes) -> tuple[float, Lanes, Lanes]:
+    """A scale s, and s t and s t q with exp(-x) = t + t q."""
+    format_ = x.writer.format
+    constants = _EXP[format_]
+    exponent = (format_.bias + 1) // 4
+    x = x.at_least(constants.low).at_most(2.0 + format_.mantissa_bits)
+    shifted, _, r = reduced(-x, format_.rounder + (format_.bias - exponent))
+    t = (shifted.bits << format_.mantissa_bits).numbers
+    return 0.5**exponent, t, t * (r * r * r.polynomial(constants.exp) + r)
 
 
 # log, log2, log10 and log1p.

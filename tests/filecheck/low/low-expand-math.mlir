@@ -48,6 +48,50 @@ func.func @small(%A: memref<8xf16>) attributes {
 
 // -----
 
+// A logistic function whose uses round to 16 bits is one quotient of a scale.
+// CHECK-LABEL: @narrowed
+// CHECK:         %[[S:.*]] = arith.constant 2.32830644e-10 : f32
+// CHECK:         %q = arith.divf %[[S]], %{{.*}} : f32
+// CHECK-NEXT:    arith.truncf %q : f32 to bf16
+func.func @narrowed(%A: memref<8xf32>, %B: memref<8xbf16>) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, read, []>, #low.param<"B", memref<8xbf16>, write, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %a = memref.load %A[%c0] : memref<8xf32>
+  %t = math.exp %a : f32
+  %d = arith.addf %one, %t : f32
+  %q = arith.divf %t, %d : f32
+  %n = arith.truncf %q : f32 to bf16
+  memref.store %n, %B[%c0] : memref<8xbf16>
+  func.return
+}
+
+// -----
+
+// One that is used in f32, too, has all its digits: the quotient is corrected.
+// CHECK-LABEL: @narrowed_and_wide
+// CHECK:         arith.divf
+// CHECK:         arith.subf
+// CHECK:         %q = arith.mulf %{{.*}}, %{{.*}} {low.ordered} : f32
+// CHECK-NEXT:    arith.truncf %q : f32 to bf16
+func.func @narrowed_and_wide(%A: memref<8xf32>, %B: memref<8xbf16>) attributes {
+    low.params = [#low.param<"A", memref<8xf32>, readwrite, []>, #low.param<"B", memref<8xbf16>, write, []>],
+    low.symbols = []} {
+  %c0 = arith.constant 0 : index
+  %one = arith.constant 1.0 : f32
+  %a = memref.load %A[%c0] : memref<8xf32>
+  %t = math.exp %a : f32
+  %d = arith.addf %one, %t : f32
+  %q = arith.divf %t, %d : f32
+  %n = arith.truncf %q : f32 to bf16
+  memref.store %n, %B[%c0] : memref<8xbf16>
+  memref.store %q, %A[%c0] : memref<8xf32>
+  func.return
+}
+
+// -----
+
 // The bits of a number are as wide as it is.
 // CHECK-LABEL: @double
 // CHECK:         vector.bitcast %{{.*}} : vector<2xf64> to vector<2xi64>
