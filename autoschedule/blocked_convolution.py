@@ -188,9 +188,10 @@ def _tile(blocked: Blocked, lanes: int, target: Target, decisions: Decisions) ->
     extents, row = blocked.roles.extents, blocked.row
     filters, rows, columns = extents[blocked.roles.column], extents[row], extents[row + 1]
     # Dot products are tensor intrinsics of whole vectors. Otherwise the last vector of a block may be shorter.
-    while lanes > 2 and (filters < lanes or (blocked.group > 1 and filters % lanes)):
+    is_whole = blocked.group > 1 or filters % fitted.BLOCK_LANES != 0
+    while lanes > 2 and (filters < lanes or (is_whole and filters % lanes)):
         lanes //= 2
-    if filters % lanes and filters % fitted.BLOCK_LANES:
+    if is_whole and filters % lanes:
         return None
     if blocked.is_depthwise:
         return _Tile(decisions.choose(range(1, min(columns, MOST_ROWS) + 1), channel_tile(columns)), lanes, False)

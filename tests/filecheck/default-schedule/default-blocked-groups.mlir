@@ -30,3 +30,16 @@ func.func @groups(%x: tensor<1x2x24x14x14xf32>) -> tensor<1x2x14x14x24xf32> {
   %a = graph.conv2d %d, %w {data_layout = "NCHWc", groups = 2 : i64, padding = 1 : i64} : tensor<1x2x14x14x24xf32>, tensor<2x1x3x3x24x24xf32> -> tensor<1x2x14x14x24xf32>
   func.return %a : tensor<1x2x14x14x24xf32>
 }
+
+// A block of 12 filters is no multiple of 8: vectors of 4 divide it.
+// CHECK-LABEL: func.func private @conv2d
+// CHECK:         tir.for %rc in 16 {
+// CHECK-NEXT:      tir.for %{{.*}} in 7 unrolled {
+// CHECK-NEXT:        tir.for %{{.*}} in 3 unrolled {
+// CHECK-NEXT:          tir.for %{{.*}} in 4 vectorized {
+// CHECK-NEXT:            tir.block "conv2d_update"
+func.func @twelve(%x: tensor<1x2x14x14x16xf32>) -> tensor<1x2x14x14x12xf32> {
+  %w = graph.constant dense<0.5> : tensor<2x2x3x3x16x12xf32>
+  %a = graph.conv2d %x, %w {data_layout = "NCHWc", padding = 1 : i64} : tensor<1x2x14x14x16xf32>, tensor<2x2x3x3x16x12xf32> -> tensor<1x2x14x14x12xf32>
+  func.return %a : tensor<1x2x14x14x12xf32>
+}

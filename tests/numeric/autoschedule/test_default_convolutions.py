@@ -219,7 +219,9 @@ BLOCKED = {
     "strips of tiles": ((1, 96, 14, 14, 16), (6, 16), 1, 1, 0, 1),
     "large windows of one element": ((1, 32, 32, 40, 8), (2, 16), 1, 1, 0, 1),
     "odd blocks": ((1, 2, 7, 9, 3), (2, 6), 3, 1, 1, 1),
+    "blocks of whole half vectors": ((1, 2, 7, 9, 4), (2, 12), 3, 1, 1, 1),
     "depthwise": ((2, 3, 8, 14, 16), None, 3, 1, 1, 1),
+    "depthwise, odd blocks": ((1, 2, 8, 9, 12), None, 3, 1, 1, 1),
     "depthwise, stride": ((1, 2, 9, 11, 8), None, 5, 2, 2, 1),
     "depthwise, strips": ((1, 2, 120, 64, 24), None, 3, 2, 1, 1),
     "depthwise, dilation": ((1, 2, 9, 11, 8), None, 3, 1, 2, 2),
@@ -236,6 +238,7 @@ BLOCKED = {
         "tiles over rows",
         "windows of one element",
         "strips of tiles",
+        "odd blocks",
         "depthwise, stride",
     ),
 )
