@@ -70,6 +70,8 @@ class ChannelAxes:
     """Axes of the weights, the second operand."""
     result: int
     """Axis of the result."""
+    reduced: tuple[int, ...] = ()
+    """Axes of the first operand that are summed; none if padding or casts precede the sum."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,7 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned
         return None
     stage, product = found
     reads = {op.tensor: op.indices for op in product.walk() if isinstance(op, ExtractOp)}
+    data = [Index.of(index) for index in reads.get(tensors[0], ())]
     indices = [Index.of(index) for index in reads.pop(tensors[1], ())]
     axes, reduced = list[SSAValue](stage.indices), set[SSAValue](product.axes)
     own = [index.sources().intersection(axes) for index in indices]
@@ -263,7 +266,8 @@ def _channels(stages: Sequence[ComputeOp], tensors: Sequence[SSAValue], returned
     is_lone = len(along) == 1 and indices[along[0]].single_value is channel
     biases = [op.indices for op in stages[-1].walk() if isinstance(op, ExtractOp) and op.tensor in tensors[2:]]
     is_bias = all([*map(Index.of, bias)] == [Index.of(stages[-1].indices[result])] for bias in biases)
-    return ChannelAxes(along, result) if is_bias and (is_one_to_one or is_lone) else None
+    summed = tuple(at for at, index in enumerate(data) if index.sources() & reduced)
+    return ChannelAxes(along, result, summed) if is_bias and (is_one_to_one or is_lone) else None
 
 
 def _plain_product(stages: Sequence[ComputeOp]) -> tuple[ComputeOp, ReduceOp] | None:

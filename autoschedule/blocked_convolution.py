@@ -15,7 +15,7 @@ from weft.passes.schedule.dot_intrinsics import LANES
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
-from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Prefetch, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import CopyLoops, Loop, LoopSplit, MadeBy, Prefetch, ResultCopy, Staged, TilePlan
 from weft.support.target import Target
 
 _UNROLLED: Final = 4
@@ -46,8 +46,8 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
     if tile is None:
         return None
     roles, row, is_flat = blocked.roles, blocked.row, tile.is_flat
-    tiles, pixels = Split((row if is_flat else row + 1,), (None, tile.pixels)).parts
-    splits = [Split(tiles[:-1], (None, tile.pixels)), Split((roles.column,), (None, tile.lanes))]
+    tiles, pixels = LoopSplit((row if is_flat else row + 1,), (None, tile.pixels)).parts
+    splits = [LoopSplit(tiles[:-1], (None, tile.pixels)), LoopSplit((roles.column,), (None, tile.lanes))]
     vectors, lane = splits[-1].parts
     around: list[Loop] = [(at,) for at in blocked.around]
     *batches, blocks = around
@@ -56,7 +56,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
     group = [reduced.pop()] if blocked.group > 1 else []
     unrolled = [*reduced] if blocked.is_depthwise else []
     if is_flat and roles.extents[reduced[-1][0]] % _UNROLLED == 0:
-        splits.append(Split(reduced[-1], (None, _UNROLLED)))
+        splits.append(LoopSplit(reduced[-1], (None, _UNROLLED)))
         reduced[-1:] = splits[-1].parts
         unrolled.append(reduced[-1])
     strips: list[Loop] = []
@@ -65,17 +65,17 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
         count = -(-roles.extents[row] * roles.extents[row + 1] // tile.pixels)
         size = decisions.size(_tiles(blocked, count, threads, target), count)
         if size < count:
-            splits.append(Split(tiles, (None, size)))
+            splits.append(LoopSplit(tiles, (None, size)))
             strips, tiles = [splits[-1].parts[0]], splits[-1].parts[1]
             if threads > 1:
-                splits.append(Split(blocks, (threads, None)))
+                splits.append(LoopSplit(blocks, (threads, None)))
                 part, blocks = splits[-1].parts
                 batches.append(part)
                 shared = len(batches)
     else:
         size = decisions.size(rows_of_strip(blocked, threads, target), roles.extents[row])
         if size < roles.extents[row] or row in roles.symbolic:
-            splits.append(Split((row,), (None, size)))
+            splits.append(LoopSplit((row,), (None, size)))
             strips, rows = [splits[-1].parts[0]], [splits[-1].parts[1]]
     if blocked.is_depthwise:
         order = [*batches, blocks, *strips, *rows, vectors, tiles, *reduced, pixels, lane]
@@ -97,7 +97,7 @@ def blocked_convolution(pattern: BlockPattern, target: Target, decisions: Decisi
                 shared=True,
             ),
         ),
-        result=Result(tiles),
+        result=ResultCopy(tiles),
         start=reduced[0],
         registers=len(order) - order.index(pixels),
         lanes=tile.lanes,

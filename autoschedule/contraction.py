@@ -27,7 +27,18 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, ExtentBound, Factor, contraction_roles
-from weft.plans.tile_plan import CopyLoops, Factors, Loop, MadeBy, Prefetch, Result, Split, Staged, TilePlan, panels
+from weft.plans.tile_plan import (
+    CopyLoops,
+    Factors,
+    Loop,
+    LoopSplit,
+    MadeBy,
+    Prefetch,
+    ResultCopy,
+    Staged,
+    TilePlan,
+    panels,
+)
 from weft.support.target import Target
 
 _STEPS_AT_ONCE: Final = 2
@@ -106,28 +117,28 @@ class PanelLoops:
         """`columns` are the factors of a panel, `group` those of a reduction step."""
         roles = plan.roles
         self._roles = roles
-        self.splits = [Split((roles.column,), (None, plan.together, *columns))]
+        self.splits = [LoopSplit((roles.column,), (None, plan.together, *columns))]
         self.panels, self.panel, *self.columns = self.splits[0].parts
         self.rows: list[Loop] = []
         self.row: list[Loop] = []
         if roles.row is not None:
-            self.splits.append(Split((roles.row,), (None, plan.tile.rows)))
+            self.splits.append(LoopSplit((roles.row,), (None, plan.tile.rows)))
             self.row, self.rows = [self.splits[-1].parts[0]], [self.splits[-1].parts[1]]
         self.part: list[Loop] = []
         """The loop over parts of the reduction, if there are several."""
         *slow, fast = ((at,) for at in roles.reduced)
         self.steps: list[Loop] = [fast]
         if plan.depth is not None:
-            self.splits.append(Split(fast, (None, plan.depth, *group)))
+            self.splits.append(LoopSplit(fast, (None, plan.depth, *group)))
             self.part, self.steps = [self.splits[-1].parts[0]], [*self.splits[-1].parts[1:]]
         elif group:
-            self.splits.append(Split(fast, (None, *group)))
+            self.splits.append(LoopSplit(fast, (None, *group)))
             self.steps = [*self.splits[-1].parts]
         self.unrolled: list[Loop] = []
         """The innermost steps, which are unrolled."""
         extent = plan.depth or roles.extents[roles.reduced[-1]]
         if steps_at_once > 1 and (extent is None or extent > steps_at_once):
-            self.splits.append(Split(self.steps[0], (None, steps_at_once)))
+            self.splits.append(LoopSplit(self.steps[0], (None, steps_at_once)))
             self.steps[0], unrolled = self.splits[-1].parts
             self.unrolled.append(unrolled)
         self.slow: list[Loop] = [*slow]
@@ -220,9 +231,9 @@ def contraction_plan(
         staged.append(_packed(factor, at, tile.columns, tile.lanes, ways, is_left=False, padded=padded))
     if pack_right and pack_left:
         staged.append(_packed(left, None, tile.rows, tile.rows, ways, is_left=True, parallel=bool(plan.threads)))
-    result: Result | None = None
+    result: ResultCopy | None = None
     if plan.depth is None or padded or consumers_of(pattern.block):
-        result = Result(
+        result = ResultCopy(
             loops.result,
             scope="local" if plan.depth is None else "global",
             padded=padded,
@@ -396,8 +407,8 @@ def vector_times_matrix(pattern: BlockPattern, target: Target, decisions: Decisi
     streams = target.processor.prefetched_streams
     rows = decisions.size(streams, 2 * streams)
     splits = (
-        Split((roles.column,), (None, -(-chunk // lanes), lanes)),
-        Split((roles.reduced[0],), (None, rows)),
+        LoopSplit((roles.column,), (None, -(-chunk // lanes), lanes)),
+        LoopSplit((roles.reduced[0],), (None, rows)),
     )
     (chunks, vectors, vector), (steps, step) = splits[0].parts, splits[1].parts
     return TilePlan(

@@ -24,7 +24,17 @@ from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles, group_of
-from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Result, Split, Staged, TilePlan, panels, split_by_residue
+from weft.plans.tile_plan import (
+    CopyLoops,
+    Loop,
+    LoopSplit,
+    MadeBy,
+    ResultCopy,
+    Staged,
+    TilePlan,
+    panels,
+    split_by_residue,
+)
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -83,18 +93,18 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     slow = None if is_inlined or has_interior else next(iter(roles.windowed), None)
     column = roles.column
     outer: dict[int, Loop] = {at: (at,) for at in range(len(roles.extents)) if at not in roles.reduced}
-    splits = [Split((column,), (None, tile.vectors, tile.lanes))]
+    splits = [LoopSplit((column,), (None, tile.vectors, tile.lanes))]
     outer[column], vectors, lane = splits[0].parts
     rows: list[Loop] = []
     if row is not None:
-        splits.append(Split((row,), (None, tile.rows)))
+        splits.append(LoopSplit((row,), (None, tile.rows)))
         outer[row], inner = splits[-1].parts
         rows.append(inner)
     channels: list[Loop] = []
     alike = [at for at in roles.shared if at not in roles.symbolic and roles.extents[at] > 1]
     if has_interior and rows and roles.sums_one_window and alike:
         at = max(alike, key=lambda at: (roles.extents[at], at))
-        splits.append(Split((at,), (None, channels_together(roles.extents[at], decisions))))
+        splits.append(LoopSplit((at,), (None, channels_together(roles.extents[at], decisions))))
         outer[at], inner = splits[-1].parts
         channels.append(inner)
     piece: Loop | None = None
@@ -102,7 +112,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         threads = target.num_threads if pays_threads([pattern], target) else 1
         pieces = _pieces(roles, slow, row, tile, threads, target, decisions)
         steps = -(-roles.extents[slow] // (tile.rows if slow == row else 1))
-        splits.append(Split(outer[slow], (None, -(-steps // pieces)) if slow in roles.symbolic else (pieces, None)))
+        splits.append(LoopSplit(outer[slow], (None, -(-steps // pieces)) if slow in roles.symbolic else (pieces, None)))
         piece, outer[slow] = splits[-1].parts
     order = [outer.pop(at) for at in _outermost(roles, next(iter(roles.windowed), None), row)]
     order += [] if piece is None else [piece]
@@ -133,7 +143,7 @@ def direct_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         splits=tuple(splits),
         order=(*order, *reduced, *sides, lane),
         staged=(data, *_weights(roles, tile)),
-        result=Result(order[-1], reindexed=roles.is_grouped, align=tile.lanes if is_ragged else 0),
+        result=ResultCopy(order[-1], reindexed=roles.is_grouped, align=tile.lanes if is_ragged else 0),
         start=reduced[0],
         registers=len(sides) + 1,
         lanes=tile.lanes,

@@ -17,7 +17,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import CopyLoops, Digit, Loop, MadeBy, Result, Staged, TilePlan, digits_of, moved_last
+from weft.plans.tile_plan import CopyLoops, Digit, Loop, MadeBy, ResultCopy, Staged, TilePlan, digits_of, moved_last
 from weft.support.cpu_instructions import DotInstruction, Factor, dot_instructions
 from weft.support.target import Target
 
@@ -46,7 +46,7 @@ class FactorLoad:
 
 
 @dataclass(frozen=True)
-class Form:
+class RecodedInstruction:
     """An instruction, and the types to which factors must be recoded, if any."""
 
     instruction: DotInstruction
@@ -70,7 +70,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
     reduction iterator.
     """
     roles = contraction_roles(pattern)
-    form = None if roles is None or not pays(roles) else form_of(pattern, roles, target)
+    form = None if roles is None or not pays(roles) else recoded_instruction(pattern, roles, target)
     if roles is None or form is None:
         return None
     instruction, columns, depth = form.instruction, roles.columns, roles.extents[roles.reduced[0]]
@@ -98,7 +98,7 @@ def dot_products(pattern: BlockPattern, target: Target, decisions: Decisions) ->
                 pattern, roles, tile, (loops.part or [loops.panels])[0], group, form.right, form.recode_right or ""
             ),
         ),
-        result=Result(
+        result=ResultCopy(
             loops.result,
             scope="local" if panels.depth is None else "global",
             padded=pads_columns,
@@ -121,7 +121,7 @@ def pays(roles: ContractionRoles) -> bool:
     return rows is None or rows >= fitted.PACKED_ROWS_TRANSPOSED or roles.right.constant
 
 
-def _left(pattern: BlockPattern, roles: ContractionRoles, form: Form) -> list[Staged]:
+def _left(pattern: BlockPattern, roles: ContractionRoles, form: RecodedInstruction) -> list[Staged]:
     """The left factor: recoded, with steps as its fastest dimension."""
     steps, rank = dimension_of_steps(pattern, roles, is_left=True), roles.left.rank
     recoded, is_turned = form.recode_left or "", steps != rank - 1
@@ -182,14 +182,14 @@ def dimension_of_steps(pattern: BlockPattern, roles: ContractionRoles, *, is_lef
     return dimension
 
 
-def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> Form | None:
+def recoded_instruction(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> RecodedInstruction | None:
     loads = loads_of(pattern, roles)
     if loads is None:
         return None
     of_left, of_right = loads
     if of_left.is_float:
         fitting = [i for i in dot_instructions(target) if _fits(i, of_left, of_right)]
-        return Form(fitting[0], of_left, of_right) if fitting else None
+        return RecodedInstruction(fitting[0], of_left, of_right) if fitting else None
     # Recoding costs a bit flip per element and a sum per row.
     flipped, halves = FactorLoad(of_right.bits, not of_right.signed), FactorLoad(16, True)
     candidates: list[tuple[FactorLoad, FactorLoad, str | None, str | None]] = [
@@ -201,7 +201,7 @@ def form_of(pattern: BlockPattern, roles: ContractionRoles, target: Target) -> F
     for factors in candidates:
         for instruction in dot_instructions(target):
             if _fits(instruction, *factors[:2]):
-                return Form(instruction, *factors)
+                return RecodedInstruction(instruction, *factors)
     return None
 
 

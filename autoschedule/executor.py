@@ -36,7 +36,7 @@ from weft.plans.tile_plan import (
     MadeBy,
     Parts,
     Prefetch,
-    Result,
+    ResultCopy,
     Staged,
     TilePlan,
     index_map,
@@ -309,7 +309,7 @@ class _Execution:
     def _writer(self, buffer: SSAValue) -> BlockHandle:
         return next(p for p in self.sch.get_producers(self.block) if buffer in buffers_written(op_of(self.sch, p)))
 
-    def _result(self, result: Result) -> BlockHandle:
+    def _result(self, result: ResultCopy) -> BlockHandle:
         sch, block = self.sch, self.block
         if result.padded or self.corrected is not None:
             copy = self.corrected
@@ -531,7 +531,7 @@ class _Execution:
         spatial = sum(self.kinds[loop[0]] is IterKind.SPATIAL for loop in plan.order[-plan.registers :])
         self._keep(init, min(own, spatial))
 
-    def _store(self, result: Result, copy: BlockHandle, own: int) -> None:
+    def _store(self, result: ResultCopy, copy: BlockHandle, own: int) -> None:
         """Vectorize or unroll the `own` loops like those of the accumulators."""
         sch = self.sch
         if result.loops is None:

@@ -26,10 +26,10 @@ from weft.plans.tile_plan import (
     ALL,
     CopyLoops,
     Loop,
+    LoopSplit,
     MadeBy,
     Prefetch,
-    Result,
-    Split,
+    ResultCopy,
     Staged,
     TilePlan,
     moved_last,
@@ -69,16 +69,16 @@ def filter_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     tile, height = _tile(roles, filters, slow, lanes, target, decisions)
     rows, shares_filters = _strip(roles, slow, tile, height, threads, target, decisions)
     pixels: dict[int, Loop] = {at: (at,) for at in roles.pixels}
-    splits = [Split((slow,), (None, rows))]
+    splits = [LoopSplit((slow,), (None, rows))]
     strips, pixels[slow] = splits[-1].parts
     together: list[Loop] = []
     if height > 1:
-        splits.append(Split(pixels[slow], (None, height)))
+        splits.append(LoopSplit(pixels[slow], (None, height)))
         pixels[slow], inner = splits[-1].parts
         together.append(inner)
-    splits.append(Split((column,), (None, tile.rows)))
+    splits.append(LoopSplit((column,), (None, tile.rows)))
     around, columns = splits[-1].parts
-    splits.append(Split((filters,), (None, tile.vectors, lanes)))
+    splits.append(LoopSplit((filters,), (None, tile.vectors, lanes)))
     panel, vectors, lane = splits[-1].parts
     batches: list[Loop] = [(at,) for at in roles.pixels if at < slow and at != column]
     inner_pixels = [loop for at, loop in pixels.items() if at >= slow and at != column]
@@ -227,7 +227,7 @@ def _weights(roles: ConvolutionRoles, filters: int, tile: FilterTile, *, is_padd
     )
 
 
-def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loop, height: int) -> Result:
+def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loop, height: int) -> ResultCopy:
     """Returns results that are transposed when they are stored: element by element if the store computes nothing, else
     from vectors of filters. The lines of the next tile, each of another row, are prefetched."""
     if roles.is_grouped:  # the accumulator has a dimension for each iterator
@@ -237,7 +237,7 @@ def _result(roles: ConvolutionRoles, filters: int, tile: FilterTile, around: Loo
         (at,) = roles.result.dimensions_of(roles.iterators[filters])
         (column,) = roles.result.dimensions_of(roles.iterators[roles.column])
         rank = len(roles.result.indices)
-    return Result(
+    return ResultCopy(
         around,
         reindexed=roles.is_grouped,
         layout=moved_last(rank, at),

@@ -18,7 +18,7 @@ from weft.dialects.promises import ALL_PROMISES, promises_of
 from weft.dialects.tir_kinds import IterKind
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import CopyLoops, Loop, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import CopyLoops, Loop, LoopSplit, ResultCopy, Staged, TilePlan
 from weft.schedule.recording import BlockHandle
 from weft.schedule.schedule import Schedule
 from weft.support.gpu_machine import GpuMachine
@@ -67,7 +67,7 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
         return TilePlan(unit=THREAD, registers=0, threads=())
     if reduced and len(spatial) > 1 and _total(pattern, spatial[1:]) is None:
         return None
-    split = Split(spatial[0], (None, threads_for(_total(pattern, spatial), target, decisions)))
+    split = LoopSplit(spatial[0], (None, threads_for(_total(pattern, spatial), target, decisions)))
     block, thread = split.parts
     # A reduction of several results runs in memory.
     in_register = len(reduced) > 0 and len(pattern.writes) == 1
@@ -75,7 +75,7 @@ def result_for_thread(pattern: BlockPattern, target: Target, decisions: Decision
         outermost=(*spatial, *reduced) if IterKind.REDUCE in pattern.block.kinds[: len(spatial)] else (),
         fused=(tuple(spatial),),
         splits=(split,),
-        result=Result(thread) if in_register else None,
+        result=ResultCopy(thread) if in_register else None,
         start=reduced[0] if in_register else None,
         registers=0,
         bound=((block, BLOCK), (thread, THREAD)),
@@ -97,14 +97,14 @@ def inner_loops_for_thread(*, in_register: bool) -> Rule:
             return None
         *around, last = spatial[-len(BLOCK_AXES) :]
         inner = (*spatial[: -len(BLOCK_AXES)], *reduced)
-        split = Split(last, (None, threads_for(_total(pattern, [last]), target, decisions)))
+        split = LoopSplit(last, (None, threads_for(_total(pattern, [last]), target, decisions)))
         block, thread = split.parts
         is_known = _total(pattern, spatial[: -len(BLOCK_AXES)]) is not None
         is_kept = in_register and is_known and len(pattern.writes) == 1
         return TilePlan(
             splits=(split,),
             order=(*around, block, thread, *inner),
-            result=Result(thread) if is_kept else None,
+            result=ResultCopy(thread) if is_kept else None,
             start=inner[0] if is_kept else None,
             registers=0,
             bound=(*zip((block, *reversed(around)), BLOCK_AXES, strict=False), (thread, THREAD)),
@@ -140,7 +140,7 @@ def reduction_for_block(pattern: BlockPattern, target: Target, decisions: Decisi
         return None
     # Rows must not depend on divisions by symbolic extents.
     blocks = rows[:1] if results is not None else rows[::-1]
-    split = Split(steps[0], (None, threads_for(work, target, decisions)))
+    split = LoopSplit(steps[0], (None, threads_for(work, target, decisions)))
     return TilePlan(
         fused=(*([tuple(rows)] if rows and results is not None else []), tuple(steps)),
         splits=(split,),
@@ -258,9 +258,9 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
     steps = _steps(roles, side * each, target, decisions)
     *slow, fast = ((at,) for at in roles.reduced)
     splits = (
-        Split((roles.row,), (None, side, each)),
-        Split((roles.column,), (None, side, each)),
-        Split(fast, (None, steps)),
+        LoopSplit((roles.row,), (None, side, each)),
+        LoopSplit((roles.column,), (None, side, each)),
+        LoopSplit(fast, (None, steps)),
     )
     (rows, thread, row), (columns, neighbour, column), (fetches, step) = (split.parts for split in splits)
     others: tuple[Loop, ...] = tuple((at,) for at in sorted((*roles.batch, *roles.rows)))
@@ -281,7 +281,7 @@ def tiles_in_shared_memory(pattern: BlockPattern, target: Target, decisions: Dec
             Staged(factor.position, fetches, scope="shared", fuses_producer=True, loops=loops)
             for factor in (roles.left, roles.right)
         ),
-        result=Result(thread, kept=0, is_first=True),
+        result=ResultCopy(thread, kept=0, is_first=True),
         start=(*slow, fetches)[0],
         registers=0,
         bound=(*blocks, (thread, THREAD)),

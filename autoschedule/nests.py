@@ -37,7 +37,7 @@ from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ExtentBound
-from weft.plans.tile_plan import Loop, Prefetch, Split, TilePlan
+from weft.plans.tile_plan import Loop, LoopSplit, Prefetch, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -195,12 +195,12 @@ def _loops(places: Iterable[int]) -> tuple[Loop, ...]:
     return tuple((at,) for at in places)
 
 
-def _strip(loop: int, extent: int | None, lanes: int, most: int | None) -> tuple[Split, ...]:
+def _strip(loop: int, extent: int | None, lanes: int, most: int | None) -> tuple[LoopSplit, ...]:
     """Returns the split of a loop, of `most` iterations at most, into vectors of `lanes`. Symbolic extents of at most
     one vector are the lanes of one vector under a mask."""
     if extent is not None and extent <= lanes:
         return ()
-    return (Split((loop,), (lanes,) if most is not None and most <= lanes else (None, lanes)),)
+    return (LoopSplit((loop,), (lanes,) if most is not None and most <= lanes else (None, lanes)),)
 
 
 def _width_for(extent: int | None, most: int | None, width: int, lanes: int) -> int:
@@ -211,7 +211,7 @@ def _width_for(extent: int | None, most: int | None, width: int, lanes: int) -> 
     return max(width, -(-most // lanes) * lanes)
 
 
-def _inner(loop: int, splits: tuple[Split, ...]) -> tuple[Loop]:
+def _inner(loop: int, splits: tuple[LoopSplit, ...]) -> tuple[Loop]:
     return (splits[0].parts[-1] if splits else (loop,),)
 
 
@@ -241,7 +241,7 @@ def _transposition(pattern: BlockPattern, shared: int, target: Target, decisions
     factors = (None, vectors, lanes) if vectors > 1 else (None, lanes)
     # Contiguous iterators are fused, so that fewer tiles are partial.
     fused = [range(_dense_from(pattern, shared, v), v.index + 1) for v in (rows[0], column)]
-    splits = tuple(Split((places[0],), factors) for places in fused)
+    splits = tuple(LoopSplit((places[0],), factors) for places in fused)
     others = _loops(v.index for v in iterators_of(pattern)[shared:] if not any(v.index in places for places in fused))
     outer, *squares = zip(*(split.parts for split in splits), strict=True)
     extents = (product(pattern.extent_of(iterators_of(pattern)[at]) for at in places) for places in fused)
@@ -276,7 +276,7 @@ def _periodic(pattern: BlockPattern, shared: int) -> TilePlan | None:
     period = _period_of(pattern, iterator)
     if period is None or period == 1 or (extent is not None and extent < 2 * period):
         return None
-    split = Split((iterator.index,), (None, period))
+    split = LoopSplit((iterator.index,), (None, period))
     return TilePlan(splits=(split,), unrolled=(split.parts[-1],), registers=0, threads=())
 
 
@@ -356,7 +356,7 @@ def _reduce_in_lanes(pattern: BlockPattern, lanes: int, decisions: Decisions, ro
             reassociated=True,
             threads=(),
         )
-    (outer, inner), split = splits[0].parts, Split((start - 1,), (None, rows))
+    (outer, inner), split = splits[0].parts, LoopSplit((start - 1,), (None, rows))
     some, few = split.parts
     order = (some, *_loops(range(start, first)), outer, few, inner)
     return TilePlan(
@@ -394,8 +394,8 @@ def _reduce_by_sweeps(
             pieces = max(pieces, target.num_threads)
         pieces = decisions.size(pieces, -(-extent // lanes))
         vectors = -(-extent // (pieces * lanes))
-    columns = Split((iterator.index,), (None, vectors, lanes))
-    steps = Split(row, (None, decisions.choose(_WIDTHS, fitted.SWEPT_ROWS)))
+    columns = LoopSplit((iterator.index,), (None, vectors, lanes))
+    steps = LoopSplit(row, (None, decisions.choose(_WIDTHS, fitted.SWEPT_ROWS)))
     (piece, column, lane), (some, few) = columns.parts, steps.parts
     return TilePlan(
         splits=(columns, steps),

@@ -16,7 +16,7 @@ from weft.passes.tir.vectorizer import MOST_SHUFFLED
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles, convolution_roles
-from weft.plans.tile_plan import ALL, CopyLoops, Loop, Parts, Result, Split, Staged, TilePlan, panels
+from weft.plans.tile_plan import ALL, CopyLoops, Loop, LoopSplit, Parts, ResultCopy, Staged, TilePlan, panels
 from weft.support.target import Target
 
 _VECTORS_OF_UNKNOWN: Final = 2
@@ -55,7 +55,7 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
     depth = decisions.size(even_part(extents[slow], 3 * target.l1_bytes // (4 * step)), extents[slow])
     in_parts, is_whole = depth < extents[slow], pixels is not None and pixels % tile.columns == 0
 
-    splits = (Split((pixel,), (None, tile.vectors, tile.lanes)), Split((row,), (None, tile.rows)))
+    splits = (LoopSplit((pixel,), (None, tile.vectors, tile.lanes)), LoopSplit((row,), (None, tile.rows)))
     (around, vectors, lane), (outer_row, rows) = (split.parts for split in splits)
     part: list[Loop] = [(slow, 0)] if in_parts else []
     spatial = [at for at in range(len(extents)) if at not in (*roles.reduced, *flat[1:])]
@@ -81,10 +81,10 @@ def packed_convolution(pattern: BlockPattern, target: Target, decisions: Decisio
         ),
     )
     in_place = in_parts and is_whole and not roles.is_grouped and not consumers_of(pattern.block)
-    result: Result | None = Result(outer_row, reindexed=True, is_first=True)
+    result: ResultCopy | None = ResultCopy(outer_row, reindexed=True, is_first=True)
     parts: Parts | None = None
     if in_parts:
-        result = None if in_place else Result(around, scope="global", reindexed=True, kept=1, is_first=True)
+        result = None if in_place else ResultCopy(around, scope="global", reindexed=True, kept=1, is_first=True)
         # The first part stores, the others add.
         parts = Parts(depth, outer_row, _dimensions(roles) if in_place else ())
     return TilePlan(

@@ -17,7 +17,7 @@ from weft.autoschedule.tile_sizes import channels_together, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
-from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Result, Split, Staged, TilePlan
+from weft.plans.tile_plan import CopyLoops, Loop, LoopSplit, MadeBy, ResultCopy, Staged, TilePlan
 from weft.support.target import Target
 
 
@@ -51,7 +51,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     is_padded = producing(pattern.block, data.buffer) is not None
     others = [v for v in pattern.spatial if v is not column]
     outer: list[Loop] = [(v.index,) for v in others]
-    splits: list[Split] = []
+    splits: list[LoopSplit] = []
     row = next((v for v in reversed(others) if _runs_along(pattern, data, v)), None)
     is_symbolic = any(pattern.extent_of(v) is None and _runs_along(pattern, data, v) for v in pattern.spatial)
     piece: Loop | None = None
@@ -59,11 +59,11 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     if is_padded and row is not None and not inlines:
         extent = extents[row.index] or fitted.SYMBOLIC_PIXELS
         rows = decisions.size(strip_rows(extent, _most_rows(data, row, target), 1, 1), extent)
-        splits.append(Split((row.index,), (None, rows)))
+        splits.append(LoopSplit((row.index,), (None, rows)))
         piece = (row.index, 0)
         outer[others.index(row) : others.index(row) + 1] = splits[-1].parts
     vectors = 1 if is_symbolic else min(-(-(columns or 1) // lanes), fitted.ACCUMULATORS)
-    splits.append(Split((column.index,), (None, lanes * vectors)))
+    splits.append(LoopSplit((column.index,), (None, lanes * vectors)))
     around, lane = splits[-1].parts
     outer.append(around)
     if is_symbolic:
@@ -74,7 +74,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
     channels = [v.index for v in others if not _runs_along(pattern, data, v) and (extents[v.index] or 1) > 1]
     if is_symbolic and row is not None and channels:
         at = channels[-1]
-        splits.append(Split((at,), (None, channels_together(extents[at] or 1, decisions))))
+        splits.append(LoopSplit((at,), (None, channels_together(extents[at] or 1, decisions))))
         outer[outer.index((at,))], inside = splits[-1].parts
         outer.append(inside)
     reduced: tuple[Loop, ...] = tuple((v.index,) for v in pattern.reduced)
@@ -91,7 +91,7 @@ def pooling(pattern: BlockPattern, target: Target, decisions: Decisions) -> Tile
         splits=tuple(splits),
         order=(*outer, *reduced, lane),
         staged=(staged,),
-        result=Result(outer[-1], align=lanes if is_ragged else 0),
+        result=ResultCopy(outer[-1], align=lanes if is_ragged else 0),
         start=reduced[0],
         unrolled=_unrolled(pattern, reduced),
         interior=interior,

@@ -17,7 +17,7 @@ from weft.passes.schedule.convolution_intrinsics import ConvolutionIntrinsic
 from weft.plans import fitted
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ConvolutionRoles
-from weft.plans.tile_plan import CopyLoops, Loop, MadeBy, Result, Split, Staged, TilePlan, digits_of
+from weft.plans.tile_plan import CopyLoops, Loop, LoopSplit, MadeBy, ResultCopy, Staged, TilePlan, digits_of
 from weft.support.cpu_instructions import tile_product_intrinsic
 from weft.support.target import Target
 
@@ -78,7 +78,7 @@ def _plan_in_place(
     pattern: BlockPattern, blocked: Blocked, intrinsic: ConvolutionIntrinsic, target: Target, decisions: Decisions
 ) -> TilePlan:
     roles, row = blocked.roles, blocked.row
-    splits = [Split((row + 1,), (None, intrinsic.pixels))]
+    splits = [LoopSplit((row + 1,), (None, intrinsic.pixels))]
     tiles, pixels = splits[0].parts
     *batches, blocks = ((at,) for at in blocked.around)
     strips: list[Loop] = []
@@ -86,7 +86,7 @@ def _plan_in_place(
     threads = target.num_threads if pays_threads([pattern], target) else 1
     size = decisions.size(rows_of_strip(blocked, threads, target), roles.extents[row])
     if size < roles.extents[row] or row in roles.symbolic:
-        splits.append(Split((row,), (None, size)))
+        splits.append(LoopSplit((row,), (None, size)))
         strips, rows = [splits[-1].parts[0]], splits[-1].parts[1]
     products: list[Loop] = [pixels, (roles.column,), *((at,) for at in roles.reduced)]
     lanes, data_lanes = (target.vector_bytes // bytes_of(o.element_type) for o in (roles.result, roles.data))
@@ -101,7 +101,7 @@ def _plan_in_place(
         splits=tuple(splits),
         order=(*batches, *strips, blocks, rows, tiles, *products),
         staged=(data,),
-        result=Result(tiles, scope="global", loops=_epilogue(lanes)) if consumers_of(pattern.block) else None,
+        result=ResultCopy(tiles, scope="global", loops=_epilogue(lanes)) if consumers_of(pattern.block) else None,
         registers=len(products),
         intrinsic=intrinsic.name,
         intrinsic_loops=len(products),
@@ -112,7 +112,7 @@ def _plan_of_windows(
     pattern: BlockPattern, blocked: Blocked, intrinsic: ConvolutionIntrinsic, target: Target
 ) -> TilePlan:
     roles, row = blocked.roles, blocked.row
-    split = Split((row,), (None, intrinsic.pixels))
+    split = LoopSplit((row,), (None, intrinsic.pixels))
     tiles, pixels = split.parts
     *batches, blocks = ((at,) for at in blocked.around)
     products: list[Loop] = [pixels, (roles.column,), *((at,) for at in roles.reduced)]
@@ -142,7 +142,7 @@ def _plan_of_windows(
         splits=(split,),
         order=(*order, *products),
         staged=(windows,),
-        result=Result(order[-1], scope="global", reindexed=True, loops=_epilogue(lanes), is_first=True),
+        result=ResultCopy(order[-1], scope="global", reindexed=True, loops=_epilogue(lanes), is_first=True),
         registers=len(products),
         intrinsic=intrinsic.name,
         intrinsic_loops=len(products),

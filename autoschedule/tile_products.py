@@ -22,7 +22,7 @@ from weft.plans import fitted
 from weft.plans.cost import threads_pay_from
 from weft.plans.decisions import Decisions
 from weft.plans.roles import ContractionRoles, contraction_roles
-from weft.plans.tile_plan import CopyLoops, Digit, MadeBy, Prefetch, Result, Staged, TilePlan, digits_of
+from weft.plans.tile_plan import CopyLoops, Digit, MadeBy, Prefetch, ResultCopy, Staged, TilePlan, digits_of
 from weft.support.cpu_instructions import tile_product_intrinsic
 from weft.support.target import Target
 
@@ -63,7 +63,7 @@ def tile_products(pattern: BlockPattern, target: Target, decisions: Decisions) -
     left, a_gap = _left(pattern, roles, panels, loops, depth_of(steps, group), is_padded=pads_left)
     right = packed_right(pattern, roles, tile, loops.panels, group, loads[1], is_padded=pads_right)
     is_copied = pads_result or bool(consumers_of(pattern.block))
-    result = Result(
+    result = ResultCopy(
         loops.result,
         scope="local",
         padded=pads_result,

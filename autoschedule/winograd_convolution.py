@@ -24,7 +24,7 @@ from weft.autoschedule.rules import (
 from weft.autoschedule.tile_sizes import most_pixels, pixel_tile, pixel_tile_of_any, strip_rows
 from weft.dialects.element_types import bytes_of
 from weft.plans import fitted
-from weft.plans.tile_plan import Loop, Prefetch, Result, Split, TilePlan
+from weft.plans.tile_plan import Loop, LoopSplit, Prefetch, ResultCopy, TilePlan
 from weft.schedule.recording import BlockHandle, LoopHandle
 from weft.schedule.schedule import Schedule
 from weft.support.target import Target
@@ -274,15 +274,15 @@ class _Tiling:
 
     def _multiply(self) -> None:
         is_flat = not self.stages.is_symbolic
-        pixels = Split((_Y,) if is_flat else (_X,), (None, self.plan.pixels))
-        filters = Split((_FILTER,), (None, self.plan.lanes))
+        pixels = LoopSplit((_Y,) if is_flat else (_X,), (None, self.plan.pixels))
+        filters = LoopSplit((_FILTER,), (None, self.plan.lanes))
         blocks, channels = (_FILTER + 1,), (_FILTER + 2,)
         rows: list[Loop] = [] if is_flat else [(_Y,)]
         plan = TilePlan(
             fused=(((_Y,), (_X,)),) if is_flat else (),
             splits=(pixels, filters),
             order=((_ROW,), (_COLUMN,), *rows, pixels.parts[0], blocks, channels, pixels.parts[1], *filters.parts),
-            result=Result(pixels.parts[0]),
+            result=ResultCopy(pixels.parts[0]),
             start=blocks,
             registers=3,
             lanes=self.plan.lanes,

@@ -46,6 +46,11 @@ class Product(OpTrait):
     of_matrices: bool = False
     """Each element of a large factor is read once; factors may then differ in type."""
 
+    @property
+    def of_images(self) -> bool:
+        """Whether the product sums over windows and channels of an image, its first factor."""
+        return self.factors == 2 and not self.of_matrices
+
 
 @dataclass(frozen=True)
 class Dequantizing(OpTrait):

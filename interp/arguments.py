@@ -54,18 +54,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Work:
+class OperationCounts:
     operations: int = 0
     flops: int = 0
     is_exact: bool = True
     """The extents of all loops are known, disregarding guards and branches."""
 
-    def __add__(self, other: Work) -> Work:
+    def __add__(self, other: OperationCounts) -> OperationCounts:
         exact = self.is_exact and other.is_exact
-        return Work(self.operations + other.operations, self.flops + other.flops, exact)
+        return OperationCounts(self.operations + other.operations, self.flops + other.flops, exact)
 
-    def times(self, count: int) -> Work:
-        return Work(self.operations * count, self.flops * count, self.is_exact)
+    def times(self, count: int) -> OperationCounts:
+        return OperationCounts(self.operations * count, self.flops * count, self.is_exact)
 
 
 _FLOPS: Mapping[str, int] = {
@@ -264,7 +264,9 @@ class ConcreteShapes:
             return shape[axis]
         return evaluated(op, [self.number(operand) for operand in op.operands])
 
-    def work(self, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work] | None = None) -> Work:
+    def work(
+        self, find: Callable[[str], FuncOp | None], known: dict[Hashable, OperationCounts] | None = None
+    ) -> OperationCounts:
         """The work of a call; `find` returns callees, `known` the work of some.
 
         Loops of unknown extent count as 8 iterations; a missing lower bound is 0, a missing upper bound 8 more.
@@ -274,13 +276,15 @@ class ConcreteShapes:
         known = {} if known is None else known
         key = (self.function, *(None if shape is None else tuple(shape) for shape in self.shapes))
         if key not in known:
-            known[key] = Work()
+            known[key] = OperationCounts()
             work = self._work(self.function.body, find, known)
             known[key] = replace(work, is_exact=work.is_exact and not self._is_guessed)
         return known[key]
 
-    def _work(self, region: Region, find: Callable[[str], FuncOp | None], known: dict[Hashable, Work]) -> Work:
-        total = Work()
+    def _work(
+        self, region: Region, find: Callable[[str], FuncOp | None], known: dict[Hashable, OperationCounts]
+    ) -> OperationCounts:
+        total = OperationCounts()
         for op in (op for block in region.blocks for op in block.ops):
             if isinstance(op, CallOp | CallTirOp | LaunchOp):
                 name = op.kernel if isinstance(op, LaunchOp) else op.callee
@@ -290,13 +294,17 @@ class ConcreteShapes:
                     given = None if self.given is None else self._given_to(callee, op)
                     total += ConcreteShapes(callee, self.extents, given).work(find, known).times(self.iterations(op))
             elif not op.regions:
-                total += Work(1, flops_of(op))
+                total += OperationCounts(1, flops_of(op))
             else:
                 parts = [self._work(inner, find, known) for inner in op.regions]
-                inner = max(parts, key=lambda w: w.operations) if isinstance(op, scf.IfOp) else sum(parts, Work())
+                inner = (
+                    max(parts, key=lambda w: w.operations)
+                    if isinstance(op, scf.IfOp)
+                    else sum(parts, OperationCounts())
+                )
                 flops = 0 if isinstance(op, InitOp) else inner.flops
-                once = Work(max(inner.operations, 1), flops, inner.is_exact)
-                total += Work(1) + once.times(self.iterations(op))
+                once = OperationCounts(max(inner.operations, 1), flops, inner.is_exact)
+                total += OperationCounts(1) + once.times(self.iterations(op))
         return total
 
     def _given_to(self, callee: FuncOp, call: Operation) -> dict[str, Sequence[int]]:

@@ -17,7 +17,7 @@ Factors: TypeAlias = tuple[int | None, ...]
 
 
 @dataclass(frozen=True)
-class Split:
+class LoopSplit:
     loop: Loop
     factors: Factors
 
@@ -194,7 +194,7 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class Result:
+class ResultCopy:
     """The copy of results from their accumulator, with elementwise consumers."""
 
     at: Loop
@@ -236,7 +236,7 @@ class TilePlan:
     """The order of loops before the splits."""
     fused: tuple[tuple[Loop, ...], ...] = ()
     """Adjacent loops fused before the splits; the result has the name of the first."""
-    splits: tuple[Split, ...] = ()
+    splits: tuple[LoopSplit, ...] = ()
     joined: tuple[tuple[Loop, ...], ...] = ()
     """Adjacent loops fused after all loops are reordered."""
     flat: tuple[int, ...] = ()
@@ -244,7 +244,7 @@ class TilePlan:
     padding: tuple[int, ...] = ()
     """Per iterator, after `flat` ones are fused, the divisor of its zero-padded extent."""
     staged: tuple[Staged, ...] = ()
-    result: Result | None = None
+    result: ResultCopy | None = None
     parts: Parts | None = None
     start: Loop | None = None
     """The loop before which accumulators are initialised."""

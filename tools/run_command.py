@@ -35,7 +35,7 @@ from weft.driver.model_report import function_row
 from weft.driver.peaks import quick_peaks
 from weft.driver.programs import parse_file
 from weft.driver.stablehlo_loops import import_stablehlo_loops
-from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, Work, needs_positive
+from weft.interp.arguments import ArgumentRecipe, ConcreteShapes, OperationCounts, needs_positive
 from weft.interp.compare import allowed_liberties, takes_edge_values
 from weft.interp.edge_values import KINDS, Planting, plantings, restricted
 from weft.interp.interpreter import Interpreter
@@ -523,7 +523,7 @@ def _onnxruntime(file: str, signature: Signature, before: Mapping[str, Value]) -
     return ExpectedOutputs("onnxruntime", arrays)
 
 
-def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | None:
+def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> OperationCounts | None:
     """Returns None if the arithmetic depends on data."""
     given = {
         known: value.shape if isinstance(value, np.ndarray) else value
@@ -535,7 +535,9 @@ def work_of(loops: ModuleOp, name: str, values: Mapping[str, Value]) -> Work | N
     return work if work.is_exact else None
 
 
-def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None) -> dict[str, object]:
+def _time(
+    compiled: Function, values: Mapping[str, Value], repeat: int, work: OperationCounts | None
+) -> dict[str, object]:
     result, gflops = timed(compiled, values, repeat, work)
     times, speed = time_lines(result, gflops, repeat)
     print(f"time      {times}\nspeed     {speed}")
@@ -550,7 +552,7 @@ def _time(compiled: Function, values: Mapping[str, Value], repeat: int, work: Wo
 
 
 def timed(
-    compiled: Function, values: Mapping[str, Value], repeat: int, work: Work | None
+    compiled: Function, values: Mapping[str, Value], repeat: int, work: OperationCounts | None
 ) -> tuple[BenchmarkResult, float | None]:
     """Each call takes at least 20 ms. Returns also the GFLOP/s of the median."""
     evaluator = compiled.time_evaluator(number=1, repeat=repeat, min_repeat_ms=20.0)

@@ -25,7 +25,7 @@ from weft.support.files import check_output, write_output
 from weft.support.locations import remember_text
 from weft.support.packages import installed_universe
 from weft.tools.failures import ArgumentParser, run_tool
-from weft.tools.reduce.questions import Kind, Question, Run
+from weft.tools.reduce.questions import InterestingnessTest, Kind, Run
 from weft.tools.reduce.reduction import Candidate, Journal, Reduction
 from weft.tools.reproducer import pipeline_of, reproducer_text
 
@@ -120,7 +120,7 @@ def execute(words: Sequence[str]) -> int:
     return 0
 
 
-def _question(arguments: argparse.Namespace) -> Question:
+def _question(arguments: argparse.Namespace) -> InterestingnessTest:
     given: list[Kind] = [kind for kind in _KINDS if getattr(arguments, kind)]
     if not given:
         flags = ", ".join(f"--{kind}" for kind in _KINDS)
@@ -140,10 +140,10 @@ def _question(arguments: argparse.Namespace) -> Question:
             raise CompileError(f"--message: '{arguments.message}' is not a regular expression: {error}") from None
     run = Run("", arguments.target, arguments.allow_unregistered_dialect, arguments.validate)
     text = arguments.test or arguments.message or ""
-    return Question(given[0], run, text, arguments.status, "", backends, arguments.timeout)
+    return InterestingnessTest(given[0], run, text, arguments.status, "", backends, arguments.timeout)
 
 
-def _flag(question: Question) -> str:
+def _flag(question: InterestingnessTest) -> str:
     return f"--{question.kind}" + (f" '{question.text}'" if question.text else "")
 
 

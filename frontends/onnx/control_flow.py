@@ -14,7 +14,7 @@ from onnx import GraphProto
 
 from weft.dialects.graph_shapes import KnownExtent, ShapeError, show_extent, sum_text
 from weft.frontends.graph_builder import Value, const
-from weft.frontends.onnx.importer import Scope, UnconvertedError, scope_of
+from weft.frontends.onnx.importer import GraphScope, UnconvertedError, scope_of
 from weft.frontends.onnx.indexing import reversed_sequences
 from weft.frontends.onnx.known_tensors import Absent, Entry, Item, KnownTensor, TensorSequence, tensors_of
 from weft.frontends.onnx.node import Node
@@ -51,13 +51,13 @@ def _with_values(entry: Entry, values: Iterator[Value]) -> Entry:
     return next(values) if isinstance(entry, Value) else entry
 
 
-def _emitted(scope: Scope, entry: Entry) -> Entry:
+def _emitted(scope: GraphScope, entry: Entry) -> Entry:
     if isinstance(entry, TensorSequence):
         return TensorSequence(tuple(map(scope.value_of, entry.items)))
     return entry if isinstance(entry, Absent) else scope.value_of(entry)
 
 
-def inside(node: Node, label: str, names: dict[str, Entry | None], *, is_function: bool) -> Scope:
+def inside(node: Node, label: str, names: dict[str, Entry | None], *, is_function: bool) -> GraphScope:
     scope = scope_of(node)
     return scope.within(f"{scope.place}{node.proto.name or node.operator}/{label}", names, is_function=is_function)
 
@@ -143,7 +143,7 @@ def steps_of(node: Node, steps: Item) -> KnownExtent:
     return node.scope.sizes().extent(number)
 
 
-def _checked_condition(node: Node, scope: Scope, entry: Entry) -> None:
+def _checked_condition(node: Node, scope: GraphScope, entry: Entry) -> None:
     known = None if isinstance(entry, TensorSequence | Absent) else scope.known_of(entry)
     known = None if known is None or known.is_symbolic else known
     if known is None or not bool(np.all(known.array)):
@@ -170,13 +170,13 @@ def _compiled_loop(node: Node, body: GraphProto, count: KnownExtent, carried: Se
     return _several(found)
 
 
-def _tensor(node: Node, scope: Scope, entry: Entry) -> Value:
+def _tensor(node: Node, scope: GraphScope, entry: Entry) -> Value:
     if isinstance(entry, TensorSequence | Absent):
         raise node.refuse("attribute 'body' must give tensors, not sequences or optionals")
     return scope.value_of(entry)
 
 
-def _outputs(node: Node, scope: Scope, outputs: Sequence[Entry], carried: Sequence[Value]) -> list[Value]:
+def _outputs(node: Node, scope: GraphScope, outputs: Sequence[Entry], carried: Sequence[Value]) -> list[Value]:
     """Carried values have the shapes that they have before the loop, whose extents are those of the body."""
     found = [_tensor(node, scope, entry) for entry in outputs]
     for at, (value, before) in enumerate(zip(found, carried, strict=False)):

@@ -198,7 +198,7 @@ class Import:
 
 
 @dataclass
-class Scope:
+class GraphScope:
     """The names of a graph, of an expanded function, or of a nested graph."""
 
     shared: Import
@@ -208,17 +208,17 @@ class Scope:
     defined: str = ""
     """The operator that the nodes of an expanded function define."""
     depth: int = 0
-    outer: Scope | None = None
+    outer: GraphScope | None = None
     """The enclosing scope, whose names are visible here."""
     names: dict[str, Entry | None] = field(default_factory=dict[str, "Entry | None"])
     """The entries of names; None for one that could not be converted."""
     constants: dict[int, tuple[KnownTensor, Value]] = field(default_factory=dict[int, "tuple[KnownTensor, Value]"])
     """Known tensors by `id`, with their values in the function under construction."""
 
-    def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> Scope:
+    def within(self, place: str, names: Mapping[str, Entry | None], *, is_function: bool = False) -> GraphScope:
         """A scope of a nested graph; a function has separate constants."""
         constants: dict[int, tuple[KnownTensor, Value]] = {} if is_function else self.constants
-        return Scope(
+        return GraphScope(
             self.shared, self.opsets, f"{place}/", self.defined, self.depth + 1, self, dict(names), constants=constants
         )
 
@@ -281,7 +281,7 @@ class Scope:
 
     def find(self, name: str) -> Entry | None:
         """None for a name that could not be converted. Raises `Refusal` for an undefined one."""
-        scope: Scope | None = self
+        scope: GraphScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
@@ -424,15 +424,15 @@ class Scope:
         names: dict[str, Entry | None] = {name: item for name, item in items.items() if item is not None}
         absent = frozenset(set(function.input) - names.keys())
         inner = {**self.opsets, **opsets}
-        scope = Scope(self.shared, inner, f"{place}/", proto.op_type, self.depth + 1, None, names, self.constants)
+        scope = GraphScope(self.shared, inner, f"{place}/", proto.op_type, self.depth + 1, None, names, self.constants)
         scope.run([_with_attributes(node, given, absent) for node in function.node])
         return [
             scope.find(name) if wanted else None for name, wanted in zip(function.output, proto.output, strict=False)
         ]
 
 
-def scope_of(node: Node) -> Scope:
-    return cast("Scope", node.scope)
+def scope_of(node: Node) -> GraphScope:
+    return cast("GraphScope", node.scope)
 
 
 def _number_of_nodes(
@@ -673,7 +673,7 @@ class _EqualExtents(Exception):
         self.extents = extents
 
 
-def _check_equal(shared: Import, scope: Scope, known: Mapping[str, KnownExtent]) -> None:
+def _check_equal(shared: Import, scope: GraphScope, known: Mapping[str, KnownExtent]) -> None:
     """Raises `_EqualExtents` if nodes require extents to be equal, unless calls must check it."""
     entries = [entry for entry in scope.names.values() if entry is not None]
     values = [item.ssa for entry in entries for item in tensors_of(entry) if isinstance(item, Value)]
@@ -693,7 +693,7 @@ def _build_main(
 ) -> None:
     file, builder = shared.file, shared.builder
     graph = file.model.graph
-    scope = Scope(shared, file.opsets)
+    scope = GraphScope(shared, file.opsets)
     add_initializers(scope, graph)
     inputs = [proto for proto in graph.input if proto.name not in scope.names]
     words = {word_of(proto.name): proto.name for proto in reversed(inputs)}
@@ -769,7 +769,7 @@ def _set_location(items: Sequence[Entry | None], place: str) -> None:
             pending += op.operands
 
 
-def add_initializers(scope: Scope, graph: GraphProto) -> None:
+def add_initializers(scope: GraphScope, graph: GraphProto) -> None:
     file, stored = scope.shared.file, scope.shared.weights if scope.outer is None else {}
     for tensor in graph.initializer:
         try:

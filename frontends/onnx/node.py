@@ -82,7 +82,7 @@ def schema_of(operator: str, opset: int, domain: str) -> Schema | None:
 
 
 class NodeScope(Protocol):
-    """The graph of a node, as its converter sees it (`importer.Scope`)."""
+    """The graph of a node, as its converter sees it (`importer.GraphScope`)."""
 
     def value_of(self, item: Item) -> Value:
         """The item as a value of the function under construction."""

@@ -53,13 +53,13 @@ from weft.passes.convert.stablehlo_tensors import (
     sized_slice,
 )
 from weft.passes.convert.stablehlo_values import (
+    BroadcastView,
     Composed,
     Fact,
     Parts,
     Sizes,
     Splat,
     Value,
-    View,
     dense_value,
     element_of,
     integer_of,
@@ -471,7 +471,7 @@ class StablehloConversion:
             raise CompileError("the size is computed from data, not from extents")
         self._at_most(sizes.elements[0], source.shape[dim], f"the size of dimension {dim}")
         shape = (*source.shape[:dim], sizes.elements[0], *source.shape[dim + 1 :])
-        return View(source, shape, tuple(range(len(shape))))
+        return BroadcastView(source, shape, tuple(range(len(shape))))
 
     def _at_most(self, extent: Extent, limit: Extent, what: str) -> None:
         """Calls check the limit if the extents are not known."""
@@ -654,9 +654,11 @@ class StablehloConversion:
         shape = (*value.shape[:dim], kept, *value.shape[dim + 1 :])
         places = tuple(range(len(shape)))
         if isinstance(value, Parts):
-            values[at] = Parts(View(value.real, shape, places), View(value.imaginary, shape, places), value.dtype)
+            values[at] = Parts(
+                BroadcastView(value.real, shape, places), BroadcastView(value.imaginary, shape, places), value.dtype
+            )
         else:
-            values[at] = View(value, shape, places)
+            values[at] = BroadcastView(value, shape, places)
 
     def _elements(self, block: Block, arguments: Sequence[Expr]) -> list[Expr]:
         """Results of a region over scalars: pairs if it replaces one on complex numbers, else of one part."""

@@ -21,14 +21,14 @@ from weft.passes.convert.stablehlo_tensors import (
     result_shape,
 )
 from weft.passes.convert.stablehlo_values import (
+    BroadcastView,
     Composed,
     Fact,
     Parts,
-    Result,
+    Results,
     Sizes,
     Splat,
     Value,
-    View,
     element_of,
     tensor_of,
 )
@@ -44,7 +44,9 @@ from weft.texpr.stablehlo_tensors import index_select_layout
 
 def on_tensors(name: str, *operands: Any, **attributes: object) -> Any:
     given = [
-        tensor_of(value, f"{name}_operand") if isinstance(value, Composed | Fact | Sizes | Splat | View) else value
+        tensor_of(value, f"{name}_operand")
+        if isinstance(value, Composed | Fact | Sizes | Splat | BroadcastView)
+        else value
         for value in operands
     ]
     return getattr(ops, name)(*given, **attributes)
@@ -65,7 +67,7 @@ def broadcast(value: Value, shape: Sequence[Extent], dims: Sequence[int]) -> Val
     if isinstance(value, Parts):
         return Parts(broadcast(value.real, shape, dims), broadcast(value.imaginary, shape, dims), value.dtype)
     places = tuple(None if is_one(extent) else axis for axis, extent in zip(dims, value.shape, strict=True))
-    return View(value, tuple(shape), places)
+    return BroadcastView(value, tuple(shape), places)
 
 
 def broadcast_together(values: Sequence[Value], dims: Sequence[int] | None) -> list[Value]:
@@ -102,7 +104,7 @@ def _torch_index_select(op: TorchIndexSelectOp, source: Value, indices: Value) -
     return gathered(layout, source, indices, sizes, label(op))
 
 
-def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Result:
+def map_elements(op: MapOp, values: Sequence[Value], region: Region) -> Results:
     def element(*indices: Expr) -> list[Expr]:
         return region([element_of(value, indices) for value in values])
 
@@ -142,7 +144,7 @@ def recast(op: TensorOp, source: Value) -> Value:
     return compute(source.shape[:-1], joined, label(op))
 
 
-def _rng_bit_generator(op: RngBitGeneratorOp, state: Value) -> Result:
+def _rng_bit_generator(op: RngBitGeneratorOp, state: Value) -> Results:
     if len(state.shape) != 1 or not isinstance(state.shape[0], int) or state.dtype != "uint64":
         raise CompileError("the state has 2 or 3 elements of type ui64")
     shape, dtype, algorithm = result_shape(op, 1), result_dtype(op, 1), op.rng_algorithm.data

@@ -17,12 +17,11 @@ from weft.dialects.stablehlo import CompareOp, KeyedAttr, ScatterOp, SelectAndSc
 from weft.dialects.te import Combiner
 from weft.passes.convert.stablehlo_tensors import COMBINERS, Region, index_vector, label, lone_kind, reduction
 from weft.passes.convert.stablehlo_tensors import neutral as neutral_of
-from weft.passes.convert.stablehlo_values import Parts, Result, Value, element_of, tensor_of
+from weft.passes.convert.stablehlo_values import Parts, Results, Value, element_of, tensor_of
 from weft.texpr import math as te
 from weft.texpr import reductions
 from weft.texpr.expr import Expr, as_expr, greatest, is_float, least
-from weft.texpr.extern import Result as Made
-from weft.texpr.extern import Statements, Written, extern
+from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.ops.arguments import compute, constant
 from weft.texpr.reductions import all as all_of
 from weft.texpr.reductions import max as larger
@@ -106,7 +105,7 @@ class _Scatter:
         return found
 
 
-def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
+def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Results:
     """Combine each element with the updates that cover it, by searching all updates.
 
     If several replace one element, the last is used; the specification does not state the order. Updates of several
@@ -143,7 +142,7 @@ def scatter(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
     return compute(source.shape, replaced, name)
 
 
-def _in_order(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
+def _in_order(op: ScatterOp, values: Sequence[Value], region: Region) -> Results:
     """Apply the updates in row-major order."""
     count, name = len(values) // 2, label(op)
     sources = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(values[:count])]
@@ -166,7 +165,7 @@ def _in_order(op: ScatterOp, values: Sequence[Value], region: Region) -> Result:
                     result.store(value, *element)
 
     labels = [name] if count == 1 else [f"{name}{at}" for at in range(count)]
-    made = [Made(source.shape, source.dtype, text) for source, text in zip(sources, labels, strict=True)]
+    made = [Result(source.shape, source.dtype, text) for source, text in zip(sources, labels, strict=True)]
     return list(extern((), made, [*sources, indices, *given], write, name))
 
 
@@ -272,8 +271,8 @@ def _selected_in_order(
                     result.store(value, *found)
 
     labels = [name] if len(operands) == 1 else [f"{name}_real", f"{name}_imaginary"]
-    made = [Made((max(rank, 1),), "int64", f"{name}_chosen")]
-    made += [Made(shape, operand.dtype, text) for operand, text in zip(operands, labels, strict=True)]
+    made = [Result((max(rank, 1),), "int64", f"{name}_chosen")]
+    made += [Result(shape, operand.dtype, text) for operand, text in zip(operands, labels, strict=True)]
     found = extern((), made, [*operands, *sources, *initials], write, name)[1:]
     return found[0] if len(found) == 1 else Parts(found[0], found[1], values[0].dtype)
 

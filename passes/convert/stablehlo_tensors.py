@@ -33,11 +33,11 @@ from weft.dialects.stablehlo import (
 from weft.dialects.te import Combiner, identity_of
 from weft.passes.convert.stablehlo_values import (
     MOST_SIZES,
-    Result,
+    BroadcastView,
+    Results,
     Sizes,
     Splat,
     Value,
-    View,
     element_of,
     integer_of,
     sizes_of,
@@ -47,8 +47,7 @@ from weft.support.errors import CompileError
 from weft.texpr import math as te
 from weft.texpr import ops, reductions
 from weft.texpr.expr import Expr, ExprLike, IterVar, as_expr, type_of
-from weft.texpr.extern import Result as Made
-from weft.texpr.extern import Statements, Written, extern
+from weft.texpr.extern import Result, Statements, Written, extern
 from weft.texpr.ops.arguments import compute, constant, is_one
 from weft.texpr.ops.convolution import LETTERS
 from weft.texpr.ops.cumulative import accumulated
@@ -56,7 +55,7 @@ from weft.texpr.ops.sorting import order_by
 from weft.texpr.shapes import Extent, is_same, simplified
 from weft.texpr.stablehlo import WIDE, dot_subscripts
 
-Rule: TypeAlias = Callable[..., Result]
+Rule: TypeAlias = Callable[..., Results]
 Region: TypeAlias = Callable[[Sequence[Expr]], list[Expr]]
 """Returns the results of a region for given arguments."""
 
@@ -125,7 +124,7 @@ def _broadcast_in_dim(op: TensorOp, source: Value, *given: Value) -> Value:
     if isinstance(source, Sizes) and shape == (1,):
         return Sizes(source.elements, (1,), source.dtype)
     places = tuple(None if is_one(extent) else axis for axis, extent in zip(dims, source.shape, strict=True))
-    return View(source, shape, places)
+    return BroadcastView(source, shape, places)
 
 
 def _reshape(op: TensorOp, source: Value, *given: Value) -> Value:
@@ -474,7 +473,7 @@ def _combined(
     return list(cast("Sequence[Expr]", reducer(tuple(values), axis=list(over))))
 
 
-def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Result:
+def _reduce(op: ReduceOp, values: Sequence[Value], region: Region) -> Results:
     sources, initial = values[: op.operand_count], values[op.operand_count :]
     dims, shape = numbers(op.dimensions), sources[0].shape
     kind = lone_kind(op.body.block)
@@ -505,12 +504,12 @@ class _Reduction:
     places: _Places
     region: Region
 
-    def result(self) -> Result:
+    def result(self) -> Results:
         is_known = self.kind is not None and COMBINERS[self.kind][self.sources[0].dtype == "bool"] is not None
         has_constants = all(isinstance(value, Splat) for value in self.initial)
         return self._at_once() if not self.reduced or is_known or has_constants else self._in_order()
 
-    def _at_once(self) -> Result:
+    def _at_once(self) -> Results:
         over = {axis: reductions.reduce_axis((0, extent), f"k{axis}") for axis, extent in self.reduced.items()}
 
         def element(*indices: Expr) -> list[Expr]:
@@ -520,7 +519,7 @@ class _Reduction:
 
         return computed_together(self.shape, element, self.name)
 
-    def _in_order(self) -> Result:
+    def _in_order(self) -> Results:
         """Combine one element at a time, starting from non-constant initial values."""
         name, reduced = self.name, self.reduced
         tensors = [tensor_of(value, f"{name}_operand{at}") for at, value in enumerate(self.sources)]
@@ -537,11 +536,11 @@ class _Reduction:
                     total.store(value, *indices)
 
         labels = [name] if len(tensors) == 1 else [f"{name}{at}" for at in range(len(tensors))]
-        made = [Made(tuple(self.shape), tensor.dtype, text) for tensor, text in zip(tensors, labels, strict=True)]
+        made = [Result(tuple(self.shape), tensor.dtype, text) for tensor, text in zip(tensors, labels, strict=True)]
         return list(extern(self.shape, made, [*tensors, *starts], write, name))
 
 
-def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Result:
+def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]], name: str) -> Results:
     """One computation of several tensors."""
 
     def one_or_more(*indices: Expr) -> Any:
@@ -552,7 +551,7 @@ def computed_together(shape: Sequence[Extent], element: Callable[..., list[Expr]
     return found
 
 
-def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Result:
+def _sort(op: SortOp, values: Sequence[Value], region: Region) -> Results:
     tensors = [tensor_of(value, f"{label(op)}_operand") for value in values]
     shape = tensors[0].shape
     along = (-1 if op.dimension is None else int(op.dimension.value.data)) % len(shape)
@@ -598,7 +597,7 @@ class _Windows:
         return None
 
 
-def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) -> Result:
+def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) -> Results:
     sizes = numbers(op.window_dimensions)
     ones, flat = (1,) * len(sizes), numbers(op.padding) or (0,) * (2 * len(sizes))
     strides, inner, dilation = (
@@ -608,7 +607,7 @@ def _reduce_window(op: ReduceWindowOp, values: Sequence[Value], region: Region) 
     return _reduce_windows(values, windows, op.body.block, region)
 
 
-def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region) -> Result:
+def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region) -> Results:
     """`stablehlo.reduce_window` whose last five operands are its windows, a custom call of JAX."""
     *values, sizes, strides, inner, dilation, padding = values
     flat = _extents(padding, "padding")
@@ -623,7 +622,7 @@ def dynamic_reduce_window(values: Sequence[Value], block: Block, region: Region)
     return _reduce_windows(values, windows, block, region)
 
 
-def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, region: Region) -> Result:
+def _reduce_windows(values: Sequence[Value], windows: _Windows, block: Block, region: Region) -> Results:
     count, name = len(values) // 2, "reduce_window"
     sources, initial = values[:count], values[count:]
     kind = lone_kind(block)
@@ -662,7 +661,7 @@ def _is_neutral(kind: str, start: Value) -> bool:
 _CUMULATIVE: Final = {"add": ops.cumsum, "multiply": ops.cumprod, "maximum": ops.cummax, "minimum": ops.cummin}
 
 
-def _cumulative(sources: Sequence[Value], kind: str | None, axis: int, is_reversed: bool, region: Region) -> Result:
+def _cumulative(sources: Sequence[Value], kind: str | None, axis: int, is_reversed: bool, region: Region) -> Results:
     """Combine each element with all before, or after, it along an axis, in order."""
     tensors = [tensor_of(source, f"x{at}") for at, source in enumerate(sources)]
     if kind in _CUMULATIVE and tensors[0].dtype != "bool":

@@ -42,7 +42,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class View:
+class BroadcastView:
     """A broadcast, whose readers read the source."""
 
     source: Value
@@ -87,8 +87,8 @@ class Parts:
         return self.real, self.imaginary
 
 
-Value: TypeAlias = "Tensor | Splat | Sizes | View | Fact | Composed | Parts"
-Result: TypeAlias = "Value | Sequence[Value]"
+Value: TypeAlias = "Tensor | Splat | Sizes | BroadcastView | Fact | Composed | Parts"
+Results: TypeAlias = "Value | Sequence[Value]"
 
 
 def dense_value(elements: DenseIntOrFPElementsAttr[Any], name: str) -> Value:
@@ -141,7 +141,7 @@ def element_of(value: Value, indices: Sequence[ExprLike]) -> Expr:
             for position, element in enumerate(value.elements[:-1]):
                 found = if_then_else(place == position, as_expr(element).astype(value.dtype), found)
             return found
-        case View():
+        case BroadcastView():
             return element_of(value.source, [0 if place is None else indices[place] for place in value.places])
         case Fact():
             return as_expr(value.comparison)

@@ -26,7 +26,7 @@ from weft.texpr.references.packing import pack as packed_array
 
 
 @dataclass(frozen=True)
-class Form:
+class BlockedForm:
     """The NCHWc form of an operator."""
 
     op: Operator
@@ -99,7 +99,7 @@ def is_convolution(op: Operation) -> bool:
     return isinstance(op, Operator) and name_of(op) in ("conv2d", "depthwise_conv2d")
 
 
-def form_of(op: Operation, target: Target, winograd: bool) -> Form | None:
+def blocked_form(op: Operation, target: Target, winograd: bool) -> BlockedForm | None:
     """Returns the NCHWc form of an operator on images, or None. Integers are packed if the target has dot products."""
     if not isinstance(op, Operator) or len(op.results) != 1 or image_of(op.results[0]) is None:
         return None
@@ -120,7 +120,7 @@ _CONVOLVED: Final[Mapping[tuple[str | None, ...], tuple[Factor, Factor] | None]]
 """Maps the elements of data, of weights, and of sums to the factors of dot products, or to None without such."""
 
 
-def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
+def _convolution(op: Operator, target: Target, winograd: bool) -> BlockedForm | None:
     arguments = arguments_of(op)
     data, weight, result = op.operands[0], op.operands[1].owner, op.results[0]
     source, image = image_of(data), image_of(result)
@@ -179,10 +179,10 @@ def _convolution(op: Operator, target: Target, winograd: bool) -> Form | None:
     flags = {"is_depthwise": is_depthwise, "is_grouped": is_grouped, "is_strided": is_strided, "is_integer": is_integer}
     saved = saved_by_blocks(work, shape[2:], **flags)
     if is_depthwise:
-        return Form(op, (data,), None, work, saved, depthwise)
+        return BlockedForm(op, (data,), None, work, saved, depthwise)
     if is_grouped:
-        return Form(op, (data,), None, work, saved, dense, products=group, groups=groups)
-    return Form(op, (), data, work, saved + filtered, dense, filtered, group)
+        return BlockedForm(op, (data,), None, work, saved, dense, products=group, groups=groups)
+    return BlockedForm(op, (), data, work, saved + filtered, dense, filtered, group)
 
 
 def _grouped(op: Operator, groups: Groups, width: int, products: int, moved: Mapping[str, Attribute]) -> Operator:
@@ -246,7 +246,7 @@ def _filtering(op: Operator, kernel: Sequence[int], rate: float) -> tuple[int, f
 # Other operators
 
 
-def _other(op: Operator) -> Form | None:
+def _other(op: Operator) -> BlockedForm | None:
     """Returns the form of an operator that maps blocks to blocks, as do operands with an element per channel."""
     channels = [image[1] for value in (*op.operands, *op.results) if (image := image_of(value)) and image[1] > 1]
     whole = gcd(*channels)
@@ -265,7 +265,7 @@ def _other(op: Operator) -> Form | None:
     def build(width: int, inner: int) -> Operator:
         return found.of(op, width)
 
-    return Form(op, joined, None, 0, 0, build)
+    return BlockedForm(op, joined, None, 0, 0, build)
 
 
 def _is_image(value: SSAValue) -> bool:

@@ -19,9 +19,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from weft.analysis.graph_patterns import arguments_of
 from weft.dialects.element_types import is_unsigned
-from weft.passes.graph.operator_properties import channel_axes
 from weft.passes.graph.operators import dtype_of, made, made_constant, properties_of, source_of, type_of
-from weft.passes.graph.quantized_products import known_array
+from weft.passes.graph.quantized_products import column_axis, known_array
 from weft.passes.graph.rewriting import Replacement, Rule
 from weft.texpr.graph_operators import Operator
 
@@ -124,20 +123,15 @@ def _offset(integers: SSAValue, bits: int) -> int:
     return 0 if is_unsigned(type_of(integers).element_type) else 1 << (bits - 1)
 
 
-def column_axis(op: Operation) -> int | None:
-    """Returns the axis of columns of rank-2 weights of a float product (..., k), or None."""
-    if not isinstance(op, Operator) or op.name not in ("graph.matmul", "graph.dense") or "out_dtype" in op.properties:
+def float_column_axis(op: Operation) -> int | None:
+    """Returns the axis of columns of the weights of a float product (`column_axis`), or None."""
+    if not isinstance(op, Operator) or not op.results or dtype_of(op.results[0]) not in FLOATS:
         return None
-    if type_of(op.operands[1]).get_num_dims() != 2 or dtype_of(op.results[0]) not in FLOATS:
-        return None
-    axes = channel_axes(op)
-    if axes is None or len(axes.weight) != 1 or arguments_of(op).get("transpose_a"):
-        return None
-    return axes.weight[0] if axes.result == type_of(op.results[0]).get_num_dims() - 1 else None
+    return None if "out_dtype" in op.properties else column_axis(op)
 
 
 def _product(op: Operation) -> Replacement:
-    column = column_axis(op)
+    column = float_column_axis(op)
     if column is None or not isinstance(op, Operator) or len(op.operands) > 3:
         return None
     if type_of(op.operands[0]).element_type != type_of(op.results[0]).element_type:
@@ -252,4 +246,4 @@ def _rows(op: Operation) -> Replacement:
     return made("dequantize", [integers, factors, shift], axis=last, group_size=group, **options)
 
 
-DEQUANTIZED: Final = (Rule(frozenset(("matmul", "dense")), _product), Rule(frozenset(("take",)), _rows))
+DEQUANTIZED: Final = (Rule(None, _product), Rule(frozenset(("take",)), _rows))

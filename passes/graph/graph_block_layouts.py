@@ -18,10 +18,10 @@ from xdsl.rewriter import Rewriter
 from weft.dialects.element_types import bytes_of, element_name
 from weft.dialects.low_tile_products import TILE_BYTES
 from weft.passes.graph.blocked_operators import (
-    Form,
+    BlockedForm,
+    blocked_form,
     bytes_of_element,
     elements_of,
-    form_of,
     image_of,
     is_convolution,
 )
@@ -54,7 +54,7 @@ def width_of(channels: int, lanes: int, *, whole: bool = True) -> int | None:
 class _Group:
     """Images in blocks of one size, connected by elementwise operators, pools and sums."""
 
-    forms: list[Form] = field(default_factory=list[Form])
+    forms: list[BlockedForm] = field(default_factory=list[BlockedForm])
     images: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     width: int = 0
 
@@ -62,7 +62,7 @@ class _Group:
 class _Layouts:
     def __init__(self, block: Block, target: Target, winograd: bool, everywhere: bool) -> None:
         self._target = target
-        forms = {op: form for op in block.ops if (form := form_of(op, target, winograd)) is not None}
+        forms = {op: form for op in block.ops if (form := blocked_form(op, target, winograd)) is not None}
         self.forms = {op: form for op, form in forms.items() if everywhere or self._may_pay(form)}
         self._root: dict[SSAValue, SSAValue] = {}
         for form in self.forms.values():
@@ -86,7 +86,7 @@ class _Layouts:
             for root in worse:
                 self._drop(root)
 
-    def width_for(self, images: Collection[SSAValue], forms: Iterable[Form] = ()) -> int | None:
+    def width_for(self, images: Collection[SSAValue], forms: Iterable[BlockedForm] = ()) -> int | None:
         """Returns the number of channels of a block for some images and the forms that compute them; None if there is
         none. Blocks divide the filters of a group of channels, or are a vector. Blocks whose last vector is shorter
         require floats: dot products have whole vectors."""
@@ -126,7 +126,7 @@ class _Layouts:
         for form in self.groups.pop(root).forms:
             del self.forms[form.op]
 
-    def _may_pay(self, form: Form) -> bool:
+    def _may_pay(self, form: BlockedForm) -> bool:
         """Returns whether a form is profitable if the images around it are in blocks anyway."""
         images = (*form.joined, form.result)
         width = None if form.groups is None else self.width_for(images, [form])
@@ -144,7 +144,7 @@ class _Layouts:
         return gain
 
 
-def cost_of_reading(form: Form) -> float:
+def cost_of_reading(form: BlockedForm) -> float:
     """Returns the cost of reading unblocked data, in multiply-adds."""
     image = None if form.data is None else image_of(form.data)
     cost = 0 if image is None else plain_data(form.work, image[1], form.products)
@@ -173,7 +173,7 @@ def _convert(layouts: _Layouts) -> None:
         Rewriter.erase_op(op)
 
 
-def _data_width(layouts: _Layouts, form: Form) -> int:
+def _data_width(layouts: _Layouts, form: BlockedForm) -> int:
     if form.data is None:
         return 1
     if (group := layouts.group_of(form.data)) is not None:

@@ -37,7 +37,6 @@ from weft.texpr.graph_operators import Operator
 _TYPES: Final = {Precision.BF16: bf16, Precision.F16: f16}
 _EPSILON: Final = {Precision.F32: 0.0, Precision.BF16: 2.0**-7, Precision.F16: 2.0**-10}
 _WIDE: Final = "float32"
-_IMAGE_RANK: Final = 4
 _PAIR: Final = 2
 """The number of channels whose products an instruction adds to a sum."""
 
@@ -77,7 +76,7 @@ class _Narrowing:
         factors = self._factors(operands[:count])
         if factors == operands[:count]:
             return False
-        if name_of(op) == "conv2d" and type_of(factors[1]).get_shape()[1] % _PAIR and not product.of_matrices:
+        if product.of_images and type_of(factors[1]).get_shape()[1] % _PAIR:
             factors = [self._with_channel(factors[0], op), self._with_channel(factors[1], op)]
         groups = op.grouped([*factors, *operands[count:]], op.properties)
         given: dict[str, Any] = {**properties_of(op), "out_dtype": _WIDE}
@@ -176,20 +175,20 @@ class _Narrowing:
 
 
 def _is_read_by_convolution(value: SSAValue) -> bool:
-    is_image = type_of(value).get_num_dims() == _IMAGE_RANK and isinstance(value.owner, Operator)
-    return is_image and any(name_of(use.operation) == "conv2d" for use in value.uses)
+    products = [use.operation.get_trait(Product) for use in value.uses]
+    return isinstance(value.owner, Operator) and any(product is not None and product.of_images for product in products)
 
 
 def _sums_pairs(op: Operator) -> bool:
     """Returns whether a convolution of one group with constant kernels sums an even number of channels, possibly
-    after appending one."""
+    after appending one to several."""
     arguments, kernel = arguments_of(op), op.operands[1]
     is_plain = arguments["groups"] == 1 and arguments["data_layout"] == "NCHW"
     is_plain &= arguments.get("kernel_layout") in (None, "", "OIHW")
     if not is_plain or not isinstance(kernel.owner, ConstantOp):
         return False
     channels = type_of(kernel).get_shape()[1]
-    return channels % _PAIR == 0 or (name_of(op) == "conv2d" and channels > 1)
+    return channels > 1
 
 
 def is_bf16_model(function: FuncOp) -> bool:

@@ -18,7 +18,7 @@ from weft.analysis.graph_patterns import array_of_constant
 from weft.dialects.constant_data import dense_attribute
 from weft.dialects.element_types import TYPES, bytes_of, element_name
 from weft.dialects.graph import ConstantOp
-from weft.passes.graph.dequantized_products import FLOATS, column_axis
+from weft.passes.graph.dequantized_products import FLOATS, float_column_axis
 from weft.passes.graph.functions import graph_functions
 from weft.passes.graph.operators import dtype_of, inserted, made, made_constant, type_of
 from weft.support.errors import CompileError, did_you_mean
@@ -158,7 +158,7 @@ def quantize_weights(function: FuncOp, rounding: Rounding) -> list[QuantizedLaye
 
 
 def _constant_weights(op: Operation) -> tuple[ConstantOp | None, int]:
-    column = column_axis(op)
+    column = float_column_axis(op)
     weight = None if column is None else op.operands[1]
     if column is None or weight is None or not isinstance(weight.owner, ConstantOp):
         return None, 0

@@ -14,7 +14,6 @@ from weft.analysis.structural_equality import structural_equal
 from weft.dialects.attribute_values import attribute_of
 from weft.dialects.graph import Tensor
 from weft.dialects.graph_shapes import (
-    DimsAttr,
     Extent,
     Shape,
     ShapeError,
@@ -25,7 +24,7 @@ from weft.dialects.graph_shapes import (
     tensor_type,
 )
 from weft.dialects.graph_traits import Elementwise
-from weft.passes.graph.operators import extents_of, made, name_of, properties_of
+from weft.passes.graph.operators import extents_of, made, name_of, properties_of, reshaped
 from weft.passes.graph.packed_functions import index_units_by_zero, pack_axis, packed_axes
 from weft.texpr.graph_operators import Operator
 from weft.texpr.ops.convolution import LETTERS
@@ -60,19 +59,15 @@ def as_views(op: Operator) -> SSAValue | None:
     axes = [*(outer[d] for d in packing.order), *(inner[d] for d in packing.positions)]
     long = [axis for axis in axes if split[axis] != 1]
     if long == sorted(long):
-        return _reshaped(op.operands[0], extents_of(op.results[0]))
+        return reshaped(op.operands[0], extents_of(op.results[0]))
     if name_of(op) == "pack":
-        return made("transpose", [_reshaped(op.operands[0], tuple(split))], axes=axes).results[0]
+        return made("transpose", [reshaped(op.operands[0], tuple(split))], axes=axes).results[0]
     back = [axes.index(at) for at in range(len(axes))]
-    return _reshaped(made("transpose", [op.operands[0]], axes=back).results[0], shape)
+    return reshaped(made("transpose", [op.operands[0]], axes=back).results[0], shape)
 
 
 def _unpacked_shape(op: Operator) -> Shape:
     return extents_of(op.operands[0] if name_of(op) == "pack" else op.results[0])
-
-
-def _reshaped(value: SSAValue, shape: Shape) -> SSAValue:
-    return made("reshape", [value], newshape=DimsAttr(shape)).results[0]
 
 
 # Operators on packed tensors
@@ -96,7 +91,7 @@ class PackedOperator:
             if axis is not None:
                 value = pack(value, [axis], [tile])
             elif op.has_trait(Elementwise) and (shape := extents_of(value)):
-                value = _reshaped(value, (*shape, 1))
+                value = reshaped(value, (*shape, 1))
             values.append(value)
         groups = op.grouped(values, op.properties)
         return made(name_of(op), groups, **dict(_packed_properties(op, self.axis, tile)))

@@ -555,17 +555,25 @@ def _known_integers(value: SSAValue) -> Array | None:
     return None if parts[0] is None or parts[1] is None else parts[0] - parts[1]
 
 
+def column_axis(op: Operator) -> int | None:
+    """Returns the axis of columns of the rank-2 weights of a product of rows (..., k), or None."""
+    if len(op.operands) < 2 or type_of(op.operands[1]).get_num_dims() != 2:
+        return None
+    axes = channel_axes(op)
+    if axes is None or len(axes.weight) != 1 or axes.reduced != (type_of(op.operands[0]).get_num_dims() - 1,):
+        return None
+    return axes.weight[0] if axes.result == type_of(op.results[0]).get_num_dims() - 1 else None
+
+
 def _matrix(op: Operator) -> Array | None:
     """Returns constant weights (inputs, outputs) of an integer product, or None."""
-    if name_of(op) not in ("matmul", "dense") or dtype_of(op.results[0]) != "int32" or len(op.operands) != 2:
+    if len(op.operands) != 2 or dtype_of(op.results[0]) != "int32" or type_of(op.operands[0]).get_num_dims() < 2:
         return None
-    arguments = arguments_of(op)
-    if arguments.get("transpose_a") or type_of(op.operands[0]).get_num_dims() < 2:
+    column = column_axis(op)
+    weight = None if column is None else _known_integers(op.operands[1])
+    if weight is None:
         return None
-    weight = _known_integers(op.operands[1])
-    if weight is None or weight.ndim != 2:
-        return None
-    weight = weight.T if name_of(op) == "dense" or arguments.get("transpose_b") else weight
+    weight = weight if column else weight.T
     return weight if weight.shape[0] % _GROUP == 0 and weight.shape[0] * _MOST * 128 <= _MOST_SUM else None
 
 

@@ -667,7 +667,7 @@ def erase_idle_loops(root: ForOp) -> None:
 
 
 @dataclass(frozen=True)
-class Remainder:
+class MaskedRemainder:
     """Unrolled loops over the remainder of a symbolic extent, of `extent` iterations. Comparisons are `last >= step * i
     + r`, `r` in `0 .. step - 1`."""
 
@@ -688,7 +688,7 @@ class Remainder:
         }
 
 
-def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
+def remainder_of(loop: ForOp, ranges: RangeOf) -> MaskedRemainder | None:
     """None for conditions on several remainders."""
     found: dict[tuple[Index, int, int], dict[ForOp, list[arith.CmpiOp]]] = {}
     inner_remainders = False
@@ -722,14 +722,14 @@ def remainder_of(loop: ForOp, ranges: RangeOf) -> Remainder | None:
     first = last.substitute({loop.induction_variable: Index({})}, ranges)
     quotients = [atom for atom in first.terms if isinstance(atom, Quotient) and atom.divisor == step * extent]
     is_less = len(quotients) == 1 and first - _recombined(quotients[0]) in (Index({}, -1), Index({}))
-    return Remainder(last, step, extent, loops, extent - (step == 1 and is_less)) if extent > 1 else None
+    return MaskedRemainder(last, step, extent, loops, extent - (step == 1 and is_less)) if extent > 1 else None
 
 
 def _recombined(quotient: Quotient) -> Index:
     return quotient.numerator - Index({quotient: quotient.divisor})
 
 
-def make_versions(loop: ForOp, remainder: Remainder) -> list[Block]:
+def make_versions(loop: ForOp, remainder: MaskedRemainder) -> list[Block]:
     if remainder.step > 1:
         distances = {condition: (distance,) for condition, distance in remainder.distances().items()}
         extents = dynamic_extents_of(function_of(loop))

@@ -284,7 +284,7 @@ def _view_of(session: Session, wanted: re.Pattern[str] | None) -> _PanelContents
     return _PanelContents(session.state, before, after, side_by_side(before, after), trees, tables_text(tables))
 
 
-class Question(ModalScreen[bool]):
+class ConfirmScreen(ModalScreen[bool]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "yes"),
         Binding("n,escape,enter", "answer(False)", "no"),
@@ -397,7 +397,7 @@ class ExploreApp(App[None]):
     .-narrow #side.buffers .buffers { display: block; }
     #side.closed, .-wide #pipeline.closed { display: none; }
     .-narrow #center { width: 100%; height: 1fr; }
-    Question, Help { align: center middle; }
+    ConfirmScreen, Help { align: center middle; }
     #question { padding: 1 3; border: round $warning; background: $surface; width: auto; max-width: 90%; }
     #help { padding: 1 2; border: round $primary; background: $surface; width: 90%; height: 90%; }
     """
@@ -491,7 +491,9 @@ class ExploreApp(App[None]):
         self._reply(text, refused=refused)
         if question:
             line = self._previous_lines[-1]
-            self.push_screen(Question(f"{question}: overwrite it?"), lambda yes: self._overwrite(line, yes=bool(yes)))
+            self.push_screen(
+                ConfirmScreen(f"{question}: overwrite it?"), lambda yes: self._overwrite(line, yes=bool(yes))
+            )
 
     def _overwrite(self, line: str, *, yes: bool) -> None:
         if yes:

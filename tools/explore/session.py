@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from xdsl.dialects.builtin import ModuleOp
 
-    from weft.interp.arguments import Work
+    from weft.interp.arguments import OperationCounts
     from weft.runtime.library import Library
     from weft.support.trees import Tree
     from weft.tools.arrays import Value
@@ -346,7 +346,7 @@ class Session:
         )
         return self._libraries[state], name, how
 
-    def _work(self, name: str, values: Mapping[str, Value]) -> Work | None:
+    def _work(self, name: str, values: Mapping[str, Value]) -> OperationCounts | None:
         loops = copy_of(self.states[0].module)
         import_stablehlo_loops(loops)
         lower_to_tir(loops)

@@ -44,7 +44,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Question:
+class InterestingnessTest:
     """A test of programs. `kind` is one of:
 
     - `test`: the command `text` on the file of the program exits with `status` (None: any status other than 0).
@@ -75,7 +75,7 @@ class Question:
     def _after_failure(self, failure: Failure, program: str) -> Answer:
         """The process ended: the program is interesting if it verifies."""
         seen = str(failure)
-        verified = limited_call(Limits(self.seconds, 0), _answer, Question("test", self.run), program)
+        verified = limited_call(Limits(self.seconds, 0), _answer, InterestingnessTest("test", self.run), program)
         if isinstance(verified, Failure) or not verified.verifies:
             return Answer(False, False, seen)
         if failure.kind != "crash":
@@ -112,7 +112,7 @@ def _ending(reason: str) -> str:
 # Functions that run in the child
 
 
-def _answer(question: Question, program: str) -> Answer:
+def _answer(question: InterestingnessTest, program: str) -> Answer:
     try:
         tool = WeftOptMain(args=question.run.words())
         module = tool.parse_chunk(BytesIO(program.encode()), "mlir")
@@ -134,7 +134,7 @@ def _answer(question: Question, program: str) -> Answer:
     return Answer(True, False, "nothing failed")
 
 
-def _after(question: Question, error: Exception) -> Answer:
+def _after(question: InterestingnessTest, error: Exception) -> Answer:
     text = message_of(error)
     if question.kind == "message":
         return Answer(True, re.search(question.text, text) is not None, text)

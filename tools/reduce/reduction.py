@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from weft.tools.reduce.questions import Question
+    from weft.tools.reduce.questions import InterestingnessTest
 
 T = TypeVar("T")
 
@@ -90,7 +90,7 @@ class Reduction:
     def __init__(
         self,
         context: Context,
-        question: Question,
+        question: InterestingnessTest,
         journal: Journal,
         found: Callable[[Candidate], None],
         jobs: int,

@@ -49,6 +49,21 @@ func.func @left(%x: tensor<3x4xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>) {
 
 // -----
 
+// Products sum the first axis of the data, or read weights of rank 3: the sums are not of rows.
+// CHECK-LABEL: func.func @other_sums
+// CHECK-NOT:     dequantized_matmul
+func.func @other_sums(%x: tensor<4x4xf32>, %b: tensor<1x4x4xf32>) -> (tensor<4x2xf32>, tensor<1x4x2xf32>) {
+  %q = graph.constant dense<3> : tensor<4x2xi8>
+  %s = graph.constant dense<[0.5, 2.0]> : tensor<2xf32>
+  %w = graph.dequantize %q, %s {axis = 1} : tensor<4x2xi8>, tensor<2xf32>
+  %v = graph.reshape %w {newshape = [1, 4, 2]} : tensor<4x2xf32> -> tensor<1x4x2xf32>
+  %y = graph.matmul %x, %w {transpose_a = true} : tensor<4x4xf32>, tensor<4x2xf32>
+  %z = graph.matmul %b, %v : tensor<1x4x4xf32>, tensor<1x4x2xf32>
+  func.return %y, %z : tensor<4x2xf32>, tensor<1x4x2xf32>
+}
+
+// -----
+
 // Bytes from -8 to 7 are stored in 4 bits, with the zero point 8.
 // CHECK-LABEL: func.func @narrow
 // CHECK-NEXT:    %q = graph.constant dense<{{\[\[}}33, 67, 101, 128]]> : tensor<1x4xui8>

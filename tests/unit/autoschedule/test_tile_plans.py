@@ -17,7 +17,7 @@ from weft.autoschedule.kernels import tiles_in_shared_memory
 from weft.autoschedule.packed_convolution import packed_convolution
 from weft.autoschedule.pooling import pooling
 from weft.plans.decisions import Decisions
-from weft.plans.tile_plan import Layout, Split, TilePlan, index_map, moved_last, panels, split_by_residue
+from weft.plans.tile_plan import Layout, LoopSplit, TilePlan, index_map, moved_last, panels, split_by_residue
 from weft.support.target import Target
 
 CPU = "llvm -mcpu=cascadelake -num-threads=2 -l1-bytes=32768 -l2-bytes=1048576 -l2-ways=16 -l3-bytes=33554432"
@@ -140,9 +140,9 @@ def test_layouts(layout: Layout, expected: tuple[int, ...]) -> None:
 
 
 def test_parts_are_named_by_the_loops_that_they_are_split_from() -> None:
-    outer, inner = Split((2,), (None, 8)).parts
+    outer, inner = LoopSplit((2,), (None, 8)).parts
     assert (outer, inner) == ((2, 0), (2, 1))
-    assert Split(inner, (None, 4)).parts == ((2, 1, 0), (2, 1, 1))
+    assert LoopSplit(inner, (None, 4)).parts == ((2, 1, 0), (2, 1, 1))
 
 
 def test_rules_of_plans_schedule() -> None:

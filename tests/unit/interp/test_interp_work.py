@@ -5,7 +5,7 @@ from xdsl.dialects.builtin import ModuleOp
 from weft.driver.parsing import parse_text
 from weft.driver.programs import context
 from weft.driver.verify import verify_module
-from weft.interp.arguments import ConcreteShapes, Work
+from weft.interp.arguments import ConcreteShapes, OperationCounts
 from weft.passes.module_edits import functions_of
 
 
@@ -15,7 +15,7 @@ def module_of(text: str) -> ModuleOp:
     return module
 
 
-def work(text: str, **shapes: tuple[int, ...]) -> Work | None:
+def work(text: str, **shapes: tuple[int, ...]) -> OperationCounts | None:
     functions = functions_of(module_of(text))
     found = ConcreteShapes(functions["f"], (), shapes).work(functions.get)
     return found if found.is_exact else None
@@ -46,7 +46,7 @@ def test_a_reduction_and_its_init() -> None:
     }
     """
     # Five operations an instance, two of them arithmetic; the block, its init with one operation, and the loops.
-    assert work(text, A=(10, 64), Y=(10,)) == Work(10 * (64 * (5 + 3) + 1) + 6, 10 * 64 * 2)
+    assert work(text, A=(10, 64), Y=(10,)) == OperationCounts(10 * (64 * (5 + 3) + 1) + 6, 10 * 64 * 2)
     assert work(text) is None
 
 

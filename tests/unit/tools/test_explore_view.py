@@ -16,7 +16,7 @@ pytest.importorskip("textual")
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Static
 
-from weft.tools.explore.app import ExploreApp, Lines, ProgramView, Question
+from weft.tools.explore.app import ConfirmScreen, ExploreApp, Lines, ProgramView
 from weft.tools.explore.operations import OPERATIONS, Operation, Reply, Workbench
 
 ROOT = Path(__file__).parents[3]
@@ -223,7 +223,7 @@ def test_saving_asks_before_it_overwrites(tmp_path: Path) -> None:
         assert view.reply == f"saved {file}"
         file.write_text("mine")
         await view.enter(f"save program {file}")
-        assert isinstance(view.app.screen, Question)
+        assert isinstance(view.app.screen, ConfirmScreen)
         await view.press("n")
         assert file.read_text() == "mine"
         assert view.reply == "not saved"

@@ -14,7 +14,7 @@ import weft
 from weft.driver.programs import context
 from weft.support.errors import CompileError
 from weft.tools.reduce.edits import EDITS, numbers_in, smaller_numbers, total_of_numbers
-from weft.tools.reduce.questions import Answer, Question
+from weft.tools.reduce.questions import Answer, InterestingnessTest
 from weft.tools.reduce.reduction import Candidate, Journal, Reduction
 from weft.tools.weft_reduce import execute
 
@@ -71,7 +71,7 @@ def _site(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
-class Words(Question):
+class Words(InterestingnessTest):
     """Interesting are programs that hold all of the words; asked in this process."""
 
     def ask(self, program: str) -> Answer:
