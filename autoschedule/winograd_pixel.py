@@ -32,7 +32,7 @@ _BATCH, _BLOCK, _ROW, _COLUMN, _Y, _X, _FILTER = range(7)
 _STAGES_BEFORE: Final = 3
 """Border, transform of rows, transform of columns."""
 _RANK: Final = 5
-"""The number of iterators of the results."""
+"""The number of iterators of the results, and of dimensions of the image."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,16 @@ def _factors(stages: FilteredImage) -> tuple[SSAValue, _Factors] | None:
     found: _Factors = {}
     try:
         sums, elements = _Forms(stages.after).of((result.buffer, (n, b, zero, zero, f))), _Forms(stages.before)
-        for (_, place), factor in sums.items():
+        for (buffer, place), factor in sums.items():
+            if buffer is not stages.products.writes[0].buffer:  # as of an addend
+                return None
             i, j = place[_ROW], place[_COLUMN]
             if place != (n, b, i, j, zero, zero, f) or not i.is_constant or not j.is_constant:
                 return None
             data = elements.of((stages.data.buffer, (n, i, j, channels, zero, zero, channel)))
             for (source, element), other in data.items():
+                if len(element) != _RANK:
+                    return None
                 k, l = element[2:4]  # noqa: E741
                 if element != (n, channels, k, l, channel) or not k.is_constant or not l.is_constant:
                     return None

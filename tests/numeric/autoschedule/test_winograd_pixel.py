@@ -104,3 +104,34 @@ def test_stages_that_are_not_linear_stay() -> None:
     assert filtered_image(function) is not None
     assert not multiply_directly(function)
     assert str(module.clone()) == str(module)
+
+
+def stays(module: Any) -> bool:
+    """Whether a convolution is found, but left as it is."""
+    (function,) = functions_of(module).values()
+    before = str(function)
+    return filtered_image(function) is not None and not multiply_directly(function) and str(function) == before
+
+
+def test_results_that_add_elements_of_another_array_stay() -> None:
+    """The text of the last stage is changed: it adds a bias of lower rank."""
+    x, w = te.placeholder((2, 1, 1, 1, 8), name="x"), te.placeholder((1, 4, 4, 1, 8, 8), name="w")
+    bias = te.placeholder((8,), name="bias")
+    unused = te.compute((8,), lambda i: bias(i) + 1.0, name="unused")
+    text = str(te.create_func([x, w, bias, te.ops.conv2d_winograd(x, w, 1), unused]))
+    added = (
+        r"%b = memref.load %bias[\2] : memref<8xf32>\n%s = arith.addf \1, %b : f32\nmemref.store %s, %conv2d_winograd["
+    )
+    pattern = r"memref\.store (%\S+), %conv2d_winograd\[(?=.*, (%\S+)\])"
+    changed, count = re.subn(pattern, added, text)
+    assert count == 1
+    assert stays(weft.parse(changed))
+
+
+def test_images_of_another_rank_stay() -> None:
+    """The producer of the image, which repeats an array of rank 3, is inlined."""
+    pixels, w = te.placeholder((2, 1, 8), name="pixels"), te.placeholder((1, 4, 4, 1, 8, 8), name="w")
+    image = te.compute((2, 1, 1, 1, 8), lambda n, b, h, w, c: pixels(n, b, c), name="image")
+    schedule = weft.Schedule(te.create_func([pixels, w, te.ops.conv2d_winograd(image, w, 1)]))
+    schedule.compute_inline(schedule.get_block("image"))
+    assert stays(schedule.mod)
