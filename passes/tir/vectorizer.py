@@ -548,6 +548,7 @@ class Vectorizer:
             self.vectors.update(zip(op.results, map(self.vector_of, yielded), strict=True))
             return
         on = condition if outer is None else self.both(outer, condition)
+        start = len(self.ops)
         # A constant mask with both outcomes has an active lane for either branch; one under another mask may not.
         then = self.branch(op.true_region, on, op)
         otherwise: list[SSAValue] = []
@@ -556,18 +557,21 @@ class Vectorizer:
             off = inverse if outer is None else self.arith(arith.AndIOp, outer, inverse)
             otherwise = self.branch(op.false_region, off, op)
         for result, yes, no in zip(op.results, then, otherwise, strict=True):
-            self.vectors[result] = self.chosen(condition, yes, no)
+            is_chosen = then.count(yes) == 1 and self.loads_otherwise(condition, yes, no, start)
+            self.vectors[result] = yes if is_chosen else self.select(condition, yes, no)
 
-    def chosen(self, condition: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
-        """A masked load yields the other lanes, too."""
+    def loads_otherwise(self, condition: SSAValue, yes: SSAValue, no: SSAValue, start: int) -> bool:
+        """Let the masked load of `yes` yield `no` in the other lanes; return whether this is possible: the load is one
+        of the ops from `start` on, and its value has no other use."""
         load = yes.owner
-        if isinstance(load, vector.MaskedLoadOp) and load.mask is condition and yes.first_use is None:
-            at = next((at for at in reversed(range(len(self.ops))) if self.ops[at] is load), None)
-            if at is not None and all(map(only_computes, self.ops[at + 1 :])):
-                self.ops.append(self.ops.pop(at))
-                load.operands[len(load.operands) - 1] = no
-                return yes
-        return self.select(condition, yes, no)
+        if not isinstance(load, vector.MaskedLoadOp) or load.mask is not condition or yes.first_use is not None:
+            return False
+        at = next((at for at in range(start, len(self.ops)) if self.ops[at] is load), None)
+        if at is None or not all(map(only_computes, self.ops[at + 1 :])):
+            return False
+        self.ops.append(self.ops.pop(at))
+        load.operands[len(load.operands) - 1] = no
+        return True
 
     def both(self, outer: SSAValue, condition: SSAValue) -> SSAValue:
         """The conjunction of masks; a constant if both are and some lane remains."""

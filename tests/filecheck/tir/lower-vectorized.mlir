@@ -268,3 +268,53 @@ func.func @known_for_some_values_of_symbolic_size(%A: memref<?xf32>, %B: memref<
 // CHECK:         vector.maskedload %A
 // CHECK:         vector.shuffle {{.*}} : vector<8xf32>, vector<8xf32>
 // CHECK:         vector.maskedstore %B[%{{.*}}], %[[SOME]]
+
+// -----
+
+// A masked load yields the other lanes of a choice. If two results are the loaded value, or a result of an earlier
+// choice is, the other lanes are selected.
+
+func.func @other_lanes(%A: memref<8xf32>, %M: memref<8xi32>, %B: memref<8xf32>, %C: memref<8xf32>, %D: memref<8xf32>) {
+  %one = arith.constant 1.0 : f32
+  %two = arith.constant 2.0 : f32
+  %seven = arith.constant 7 : i32
+  tir.for %i in 8 vectorized {
+    %m = memref.load %M[%i] : memref<8xi32>
+    %on = arith.cmpi slt, %m, %seven : i32
+    %b = scf.if %on -> (f32) {
+      %a = memref.load %A[%i] : memref<8xf32>
+      scf.yield %a : f32
+    } else {
+      scf.yield %one : f32
+    }
+    %again = scf.if %on -> (f32) {
+      scf.yield %b : f32
+    } else {
+      scf.yield %two : f32
+    }
+    memref.store %b, %B[%i] : memref<8xf32>
+    memref.store %again, %B[%i] : memref<8xf32>
+    %c, %d = scf.if %on -> (f32, f32) {
+      %a = memref.load %A[%i] : memref<8xf32>
+      scf.yield %a, %a : f32, f32
+    } else {
+      scf.yield %one, %two : f32, f32
+    }
+    memref.store %c, %C[%i] : memref<8xf32>
+    memref.store %d, %D[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: @other_lanes
+// CHECK:         %[[ON:\w+]] = low.cmpi slt
+// CHECK:         %[[ONE:\w+]] = vector.broadcast %one
+// CHECK-NEXT:    %[[B:\w+]] = vector.maskedload %A[%{{.*}}], %[[ON]], %[[ONE]] :
+// CHECK:         %[[TWO:\w+]] = vector.broadcast %two
+// CHECK-NEXT:    %[[AGAIN:\w+]] = low.select %[[ON]], %[[B]], %[[TWO]] :
+// CHECK-NEXT:    vector.store %[[B]], %B
+// CHECK-NEXT:    vector.store %[[AGAIN]], %B
+// CHECK-NEXT:    %[[BOTH:\w+]] = vector.maskedload %A[%{{.*}}], %[[ON]], %{{.*}} :
+// CHECK-NEXT:    %[[C:\w+]] = low.select %[[ON]], %[[BOTH]], %[[ONE]] :
+// CHECK-NEXT:    %[[D:\w+]] = low.select %[[ON]], %[[BOTH]], %[[TWO]] :
+// CHECK-NEXT:    vector.store %[[C]], %C
+// CHECK-NEXT:    vector.store %[[D]], %D

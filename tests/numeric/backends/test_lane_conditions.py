@@ -42,3 +42,50 @@ def test_each_lane_decides_as_before(predicate: str, shift: int, scale: int, plu
         function(result, n)
         expected = PREDICATES[predicate](np.arange(128) + shift, n * scale + plus)
         np.testing.assert_array_equal(result, expected.astype(np.float32))
+
+
+SELECTED = """
+func.func @f(%A: memref<16xf32>, %M: memref<16xi32>, %B: memref<16xf32>, %C: memref<16xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %seven = arith.constant 7 : i32
+  tir.for %i in 16 vectorized {
+    %m = memref.load %M[%i] : memref<16xi32>
+    %on = arith.cmpi slt, %m, %seven : i32
+CHOICES
+    memref.store %b, %B[%i] : memref<16xf32>
+    memref.store %c, %C[%i] : memref<16xf32>
+  }
+  func.return
+}
+"""
+ONE_CHOICE = """
+    %b, %c = scf.if %on -> (f32, f32) {
+      %a = memref.load %A[%i] : memref<16xf32>
+      scf.yield %a, %a : f32, f32
+    } else {
+      scf.yield %zero, %one : f32, f32
+    }"""
+TWO_CHOICES = """
+    %b = scf.if %on -> (f32) {
+      %a = memref.load %A[%i] : memref<16xf32>
+      scf.yield %a : f32
+    } else {
+      scf.yield %zero : f32
+    }
+    %c = scf.if %on -> (f32) {
+      scf.yield %b : f32
+    } else {
+      scf.yield %one : f32
+    }"""
+
+
+@pytest.mark.parametrize("choices", [ONE_CHOICE, TWO_CHOICES], ids=["one", "two"])
+def test_a_masked_load_has_other_lanes_for_each_of_two_results(choices: str) -> None:
+    module = parse(SELECTED.replace("CHOICES", choices))
+    LowerTirToLowPass().apply(Context(), module)
+    data, order = np.arange(10, 26, dtype=np.float32), np.arange(16, dtype=np.int32)
+    found = [np.full(16, np.nan, np.float32) for _ in range(2)]
+    load_low_module(module, Target("llvm"))["f"](data, order, *found)
+    for other, values in enumerate(found):
+        np.testing.assert_array_equal(values, np.where(order < 7, data, np.float32(other)))
