@@ -175,7 +175,7 @@ class Staged:
     recoded: str = ""
     """The encoding to which the operand is first recoded."""
     source: CopyLoops | None = None
-    """The nest of the block that recodes or pads the operand, per piece of the copy."""
+    """The loops of the block that recodes or pads the operand, per piece of the copy."""
     scope: str = "global"
     fuses_producer: bool = False
     """Whether the elementwise producer is computed while it is copied."""
