@@ -102,7 +102,7 @@ def _status(process: subprocess.Popen[bytes], limit: float) -> int | None:
         with suppress(subprocess.TimeoutExpired):
             return process.wait(max(left, limit / 60))
         left = limit - _processor_seconds(process.pid)
-    return None
+    return process.poll()  # it may have ended meanwhile
 
 
 def _processor_seconds(group: int) -> float:
