@@ -122,15 +122,15 @@ def test_whole_tiles_of_several_threads_are_transposed_in_registers() -> None:
 
 
 def test_tiles_that_threads_do_not_share_are_cut_at_partial_ones() -> None:
-    """Threads share 32 blocks of channels, so that the loop over tiles of 196 pixels ends at the partial one."""
-    A = te.placeholder((32, 16, 196), name="A")
-    B = te.compute((32, 196, 16), lambda o, i, c: A[o, c, i], name="B")
+    """Threads share 64 blocks of channels, so that the loop over tiles of 196 pixels ends at the partial one."""
+    A = te.placeholder((64, 16, 196), name="A")
+    B = te.compute((64, 196, 16), lambda o, i, c: A[o, c, i], name="B")
     module = create_func([A, B], name="f")
     one, two = (build(module.clone(), f"llvm -mcpu=znver5 -num-threads={n}").get_source("ll") for n in (1, 2))
     assert "weft_parallel_for" in two and "weft_parallel_for" not in one
     assert two.count("shufflevector") == one.count("shufflevector")
     assert two.count("masked.load") == one.count("masked.load")
-    a = np.random.default_rng(0).random((32, 16, 196), np.float32)
-    b = np.zeros((32, 196, 16), np.float32)
+    a = np.random.default_rng(0).random((64, 16, 196), np.float32)
+    b = np.zeros((64, 196, 16), np.float32)
     build(module, "llvm -num-threads=2")["f"](a, b)
     np.testing.assert_array_equal(b, a.transpose(0, 2, 1))
