@@ -464,7 +464,8 @@ def test_temporary_with_a_negative_extent() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*is the duty of the caller")
 def test_checked_builds_report_reads_of_negative_extents() -> None:
-    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 23]> main (float[n] x) => (float[1, 1, m] y) {
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 23]>
+    main (float[n] x) => (float[1, 1, m] y) {
         places = NonZero (x)
         row = Cast <to: int = 1> (places)
         first = Constant <value_ints: ints = [0]> ()
