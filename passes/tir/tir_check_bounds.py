@@ -28,7 +28,7 @@ from weft.analysis.block_scopes import block_around, function_of
 from weft.analysis.bounds import may_leave
 from weft.analysis.dependence import buffer_name
 from weft.analysis.index import Index
-from weft.analysis.integer_ranges import dynamic_extents_of
+from weft.analysis.integer_ranges import dynamic_extents_of, is_not_negative
 from weft.dialects.aliasing import add_argument_attributes, set_noalias
 from weft.dialects.integer_arith import DIVISIONS, constant_integer
 from weft.dialects.low import BOUNDS_LOG
@@ -38,8 +38,15 @@ from weft.dialects.strides import dynamic_extents
 from weft.dialects.tir_assume import CheckSizeOp, assumptions_of
 from weft.dialects.tir_kinds import PARAMETER_ACCESS
 from weft.dialects.traversal import operations_in, operations_of
-from weft.passes.index_builders import constant_before, dim_before, insert_before, number_attribute, result_before
-from weft.passes.tir.tir_pass import tir_functions
+from weft.passes.index_builders import (
+    constant_before,
+    dim_before,
+    index_before,
+    insert_before,
+    number_attribute,
+    result_before,
+)
+from weft.passes.tir.tir_pass import buffer_type, tir_functions
 from weft.support.call_signature import BAD_SIZE, BY_ZERO
 from weft.support.errors import CompileError
 from weft.support.locations import location_of
@@ -252,10 +259,16 @@ class _BoundsLog:
 
 def _guard(access: memref.LoadOp | memref.StoreOp, rows: Mapping[int, int], log: SSAValue) -> None:
     types = [result.type for result in access.results]
+    named = dynamic_extents_of(function_of(access))
     anchor: Operation = access
     for dimension, row in rows.items():
         index, extent = access.indices[dimension], dim_before(access.memref, dimension, anchor)
-        inside = result_before(arith.CmpiOp(index, extent, "ult"), anchor)
+        known = _extent(named, access.memref, dimension, buffer_type(access.memref).get_shape()[dimension])
+        end = extent
+        if known is not None and not is_not_negative(known):
+            # As an unsigned number, an extent below 0 exceeds all indices. `memref.dim` is assumed not to be negative.
+            end = result_before(arith.MaxSIOp(index_before(known, anchor), constant_before(0, anchor)), anchor)
+        inside = result_before(arith.CmpiOp(index, end, "ult"), anchor)
         then, otherwise = scf.YieldOp(), scf.YieldOp()
         then.location = otherwise.location = access.location
         guard = scf.IfOp(inside, types, [then], [otherwise])

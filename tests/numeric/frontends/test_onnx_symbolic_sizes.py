@@ -460,3 +460,21 @@ def test_temporary_with_a_negative_extent() -> None:
         with pytest.raises(ValueError, match=f"n must be at least [45].*, got {size}"):
             padded(data(1, 2, size))
     np.testing.assert_array_equal(padded(data(1, 2, 5)), [[[2.0] * 5, [7.0] * 5]])
+
+
+@pytest.mark.filterwarnings("ignore:.*is the duty of the caller")
+def test_checked_builds_report_reads_of_negative_extents() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 23]>
+    main (float[n] x) => (float[1, 1, m] y) {
+        places = NonZero (x)
+        row = Cast <to: int = 1> (places)
+        first = Constant <value_ints: ints = [0]> ()
+        data = Unsqueeze (row, first)
+        p = AveragePool <kernel_shape: ints = [5]> (data)
+        around = Constant <value_ints: ints = [0, 0, 2, 0, 0, 2]> ()
+        y = Pad <mode: string = "edge"> (p, around)
+    }""")
+    main = weft.build(weft.from_onnx(model), cache=False, checked=True)["main"]
+    with pytest.raises(IndexError, match="the extent is -2"):
+        main(np.array([1, 1, 0, 0, 0, 0], "float32"))
+    np.testing.assert_array_equal(main(np.ones(5, "float32")), np.full((1, 1, 5), 2.0))
