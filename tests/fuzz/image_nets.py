@@ -214,7 +214,10 @@ class ImageNet:
         array = self._array(shape) / shape[0] ** 0.5
         array = array.astype(_TYPES[self.name][0]).astype(np.float64)
         weight, name = self._constant(array, _TYPES[self.name][0]), f"conv{self.rank}d_transpose"
-        options = {"strides": stride, "padding": pick((0, 1)) if size > 2 else 0}
+        padding = pick((0, 1)) if size > 2 else 0
+        if any((extent - 1) * stride + size < 2 * padding for a in x.arrays for extent in a.shape[2:]):
+            return None  # calls with a negative extent are errors
+        options = {"strides": stride, "padding": padding}
         return (
             f"{shape} {options}",
             lambda v: getattr(G, name)(v, weight, **options),
