@@ -149,7 +149,7 @@ def test_the_commands_of_the_page(tmp_path: Path, program: Path, capsys: pytest.
     page = (ROOT / "docs" / "show.md").read_text()
     make_database(tmp_path / "tune.db")
     named = {"report.html": tmp_path / "report.html", "tune.db": tmp_path / "tune.db", "matmul.mlir": program}
-    (commands,) = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (commands,) = re.findall(r"^```\n(weft .*?)^```$", page, re.MULTILINE | re.DOTALL)
     for line in commands.splitlines():
         _, *words = shlex.split(line, comments=True)
         words = [str(named.get(word, ROOT / word if word.startswith("examples/") else word)) for word in words]
