@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
@@ -16,6 +15,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from weft.analysis.block_patterns import BlockPattern, Operand, PatternKind, pattern_of
 from weft.analysis.block_scopes import child_blocks, child_towards, function_of, readers_of, writers_of
 from weft.analysis.index import Index
+from weft.dialects.integer_arith import SIGNED_PREDICATES
 from weft.dialects.tir import BlockOp, InitOp
 from weft.dialects.tir_kinds import REDUCE, SPATIAL
 from weft.passes.schedule.nest_builders import block_in_loops, values_in
@@ -176,16 +176,6 @@ class _NotLinear(Exception):
     pass
 
 
-_COMPARED: Final[Mapping[int, Callable[[int, int], bool]]] = {
-    0: operator.eq,
-    1: operator.ne,
-    2: operator.lt,
-    3: operator.le,
-    4: operator.gt,
-    5: operator.ge,
-}
-
-
 @dataclass(frozen=True)
 class _Forms:
     """Elements as linear forms of those that `blocks` read."""
@@ -241,7 +231,7 @@ class _Forms:
             return all(self._holds(operand, known) for operand in op.operands)
         if isinstance(op, arith.CmpiOp):
             left, right = (Index.of(operand).substitute(known) for operand in op.operands)
-            if left.is_constant and right.is_constant and (test := _COMPARED.get(op.predicate.value.data)):
+            if left.is_constant and right.is_constant and (test := SIGNED_PREDICATES.get(op.predicate.value.data)):
                 return test(left.constant, right.constant)
         raise _NotLinear
 

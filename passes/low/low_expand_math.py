@@ -25,7 +25,7 @@ from weft.dialects.low_kernel import kernel_of
 from weft.dialects.traversal import operations_in
 from weft.passes.low.elementary import formulas, hyperbolic
 from weft.passes.low.elementary.lanes import F32, F64, Constants, Writer, shape_of
-from weft.passes.low.op_rewriter import element_of
+from weft.passes.low.op_rewriter import element_of, is_sixteen_bit_float
 from weft.support.cpu_instructions import has_intrinsic
 from weft.support.gpu_machine import GPU_KINDS
 from weft.support.statistics import Statistic
@@ -185,11 +185,7 @@ def logistic_of(op: math.ExpOp) -> arith.DivfOp | None:
 def _is_narrowed(value: SSAValue) -> bool:
     """Whether all uses round to floats of 16 bits."""
     users = [use.operation for use in value.uses]
-    return all(isinstance(user, arith.TruncFOp) and _is_small(user.result.type) for user in users)
-
-
-def _is_small(type_: Attribute) -> bool:
-    return isinstance(element_of(type_), Float16Type | BFloat16Type)
+    return all(isinstance(user, arith.TruncFOp) and is_sixteen_bit_float(user.result.type) for user in users)
 
 
 def _one_plus(op: math.ErfOp) -> Operation | None:
@@ -203,7 +199,7 @@ def _one_plus(op: math.ErfOp) -> Operation | None:
 def expand_multiply_add(op: Operation, constants: Constants, *, has_double: bool = True) -> Writer | None:
     """None unless floats have 16 bits."""
     type_ = op.results[0].type
-    if not _is_small(type_):
+    if not is_sixteen_bit_float(type_):
         return None
     shape = _shape(type_, in_double=has_double and isinstance(element_of(type_), BFloat16Type))
     return None if shape is None else _replace(op, formulas.multiply_add, constants, shape)

@@ -43,7 +43,7 @@ from weft.passes.low.elementary import formulas
 from weft.passes.low.elementary.lanes import F32, F64, FORMATS, Constants, Writer, integer_shape, shape_of
 from weft.passes.low.float_ranges import float_range
 from weft.passes.low.low_expand_math import MULTIPLY_ADDS, expand_multiply_add, logistic_of
-from weft.passes.low.op_rewriter import OpRewriter, element_of, lanes_of, like
+from weft.passes.low.op_rewriter import SIXTEEN_BIT_FLOATS, OpRewriter, element_of, is_sixteen_bit_float, lanes_of, like
 from weft.support.cpu_instructions import conversion_to_integer
 from weft.support.errors import CompileError, did_you_mean
 from weft.support.float_to_integer import register_bits
@@ -142,7 +142,6 @@ Rule: TypeAlias = Callable[[Operation, _Legalization], OpRewriter | None]
 """Returns the inserted ops; None if the target has the operation."""
 
 
-_SMALL: Final = (BFloat16Type, Float16Type)
 _KEPT: Final = ("arith.constant", "arith.extf", "arith.truncf", "arith.select", "arith.bitcast")
 _COMPUTING: Final = ("arith.", "math.", "vector.fma", "low.cmpf")
 _FROM_INTEGER: Final = tuple(form for kind in (arith.SIToFPOp, arith.UIToFPOp) for form in (kind, LANE_FORMS[kind]))
@@ -158,24 +157,20 @@ def _widened(op: Operation, context: _Legalization) -> OpRewriter | None:
     if not _computes(type(op)):
         return None
     # LLVM's functions, unlike its arithmetic, need f32.
-    lacking = _SMALL if op.name.startswith("math.") or type(op) in _TO_INTEGER else context.lacking
+    lacking = SIXTEEN_BIT_FLOATS if op.name.startswith("math.") or type(op) in _TO_INTEGER else context.lacking
     if not any(type(element_of(value.type)) in lacking for value in (*op.operands, *op.results)):
         return None
     rewriter = OpRewriter(op)
     operands = [_extended(rewriter, operand) for operand in op.operands]
     (result,) = op.results
-    type_ = like(result.type, f32) if _is_small(result.type) else result.type
+    type_ = like(result.type, f32) if is_sixteen_bit_float(result.type) else result.type
     computed = rewriter.op(type(op), operands, type_, op.properties, op.attributes)
     rewriter.replace(_truncated(rewriter, computed, result.type))
     return rewriter
 
 
-def _is_small(type_: Attribute) -> bool:
-    return isinstance(element_of(type_), _SMALL)
-
-
 def _extended(rewriter: OpRewriter, value: SSAValue) -> SSAValue:
-    if not _is_small(value.type):
+    if not is_sixteen_bit_float(value.type):
         return value
     wide = like(value.type, f32)
     number = known_number(value)
@@ -347,7 +342,7 @@ _BITCASTS: Final = (arith.BitcastOp, vector.BitcastOp)
 
 def _to_integer(op: Operation, context: _Legalization) -> OpRewriter | None:
     (operand,), (result,) = op.operands, op.results
-    if DEFINED in op.attributes or _is_small(operand.type):
+    if DEFINED in op.attributes or is_sixteen_bit_float(operand.type):
         return None
     bits = cast("IntegerType", element_of(result.type)).width.data
     signed, is_double = op.name.endswith("fptosi"), element_of(operand.type) == f64
@@ -461,7 +456,7 @@ def _reciprocal_root(op: Operation, context: _Legalization) -> OpRewriter | None
     used if permitted (`afn`).
     """
     type_ = op.results[0].type
-    if _is_small(type_):
+    if is_sixteen_bit_float(type_):
         return None
     flags = op.properties.get("fastmath")
     allowed = isinstance(flags, arith.FastMathFlagsAttr) and any(flag.value in ("afn", "fast") for flag in flags.data)
@@ -523,7 +518,7 @@ def _float_to_integer_power(op: Operation, context: _Legalization) -> OpRewriter
 
 def _lane_by_lane(op: Operation, context: _Legalization) -> OpRewriter | None:
     type_ = op.results[0].type
-    if not isinstance(type_, VectorType) or _is_small(type_):
+    if not isinstance(type_, VectorType) or is_sixteen_bit_float(type_):
         return None
     rewriter = OpRewriter(op)
     rewriter.replace(

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import (
+    BFloat16Type,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    Float16Type,
     IndexType,
     IntegerAttr,
     UnregisteredOp,
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import IntegerType
     from xdsl.ir import Attribute, Operation, SSAValue
 
+SIXTEEN_BIT_FLOATS: Final = (BFloat16Type, Float16Type)
 _NOTHING: Final[Mapping[str, Attribute]] = {}
 
 
@@ -118,6 +121,10 @@ def upstream_op(
 
 def element_of(type_: Attribute) -> Attribute:
     return type_.element_type if type(type_) is VectorType else type_
+
+
+def is_sixteen_bit_float(type_: Attribute) -> bool:
+    return isinstance(element_of(type_), SIXTEEN_BIT_FLOATS)
 
 
 def lanes_of(type_: Attribute) -> int:
